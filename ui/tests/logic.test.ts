@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { Problem } from "../src/api/client";
 import type { Graph, RunSummary, Step } from "../src/api/queries";
-import { readAsks } from "../src/lib/asks";
+import { hasSecrets, readAsks, silence } from "../src/lib/asks";
 import { diffLines } from "../src/lib/diff";
 import { counted, fold } from "../src/lib/fold";
 import { bothGraphs } from "../src/lib/graphDiff";
@@ -362,6 +362,33 @@ describe("the content of an approval", () => {
       false,
     ]);
     expect([asks.approvers, asks.calls[0]?.input, asks.calls[1]?.unknown]).toEqual([["ann"], { cents: 7 }, true]);
+  });
+
+  it("keeps what follows a denial apart, and names what is not covered", () => {
+    const asks = readAsks({
+      calls: [
+        { step: "pay", input: { to: "{{form.to}}" }, not_yet_known: true, unknown: ["/to"] },
+        { step: "big", too_large_to_show: true },
+      ],
+      more_calls: 5,
+      on_denial: [{ step: "tell", input: { key: "{{secrets.KEY}}" }, also_if_approved: true }],
+      on_timeout: "approve",
+    });
+    expect(asks.calls.map((call) => [call.step, call.unknownParts, call.tooLarge, call.digest])).toEqual([
+      ["pay", ["/to"], false, undefined],
+      ["big", [], true, undefined],
+    ]);
+    expect(asks.onDenial.map((call) => [call.step, call.alsoIfApproved])).toEqual([["tell", true]]);
+    expect([asks.moreCalls, asks.moreOnDenial, asks.onTimeout]).toEqual([true, false, "approve"]);
+    expect([hasSecrets(asks.calls), hasSecrets(asks.onDenial)]).toEqual([false, true]);
+  });
+
+  it("says what silence means", () => {
+    expect([silence("approve"), silence("deny"), silence(undefined)]).toEqual([
+      "counts as approved",
+      "counts as denied",
+      "counts as denied",
+    ]);
   });
 });
 

@@ -1,13 +1,11 @@
 //! Facts, waits, instants and durations as text for people.
 
 use serde_json::{Map, Value};
+use stepwell_core::approval::{call_lines, without_answer};
 use stepwell_core::fact::{Fact, Wait};
 use stepwell_core::run::{StoredFact, WaitingFor};
 use stepwell_core::time::{Millis, Time};
 use stepwell_server::view;
-
-/// Maximum characters shown of a call's arguments.
-const MAX_CALL: usize = 2_000;
 
 /// A fact of the log; `clock` formats instants.
 pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
@@ -71,6 +69,7 @@ pub fn waiting(waiting: &view::Waiting) -> String {
         "approval" => "waits for an approval",
         "verdict" => "waits for a verdict on whether its call happened",
         "child" => "waits for a child run",
+        "quarantine" => "is quarantined",
         // A newer server may have more kinds.
         other => other,
     };
@@ -115,35 +114,18 @@ pub fn event(event: &view::Event, clock: &dyn Fn(Time) -> String) -> String {
     }
 }
 
-/// The question of an approval, line by line: the message, then the calls that an approval allows.
-pub fn asked(approval: &view::ApprovalView) -> Vec<String> {
+/// The question of an approval, line by line: the message, the calls that follow an answer, and what happens without one.
+/// Arguments are cut after `most` characters.
+pub fn asked(approval: &view::ApprovalView, most: usize) -> Vec<String> {
     let asks = &approval.asks;
     if approval.kind == "verdict" {
-        return vec![format!("did this call happen? {}", brief(asks, MAX_CALL))];
+        return vec![format!("did this call happen? {}", brief(asks, most))];
     }
     let message = asks.get("message").and_then(Value::as_str).unwrap_or("it asks for approval");
     let mut lines = vec![message.to_string()];
-    lines.extend(calls(asks));
-    lines
-}
-
-/// The calls that an approval would allow.
-pub fn calls(asks: &Value) -> Vec<String> {
-    let calls = asks.get("calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let line = |call: &Value| {
-        let text = |field: &str| call.get(field).and_then(Value::as_str);
-        let name = text("workflow").or_else(|| text("tool")).map(|name| format!(" {name}")).unwrap_or_default();
-        let head = format!("{}: {}{name}", text("step").unwrap_or_default(), text("kind").unwrap_or_default());
-        match (call.get("input"), text("digest")) {
-            (Some(input), _) => format!("{head} {}", brief(input, MAX_CALL)),
-            (None, Some(digest)) => format!("{head}, too large to show, digest {digest}"),
-            (None, None) => format!("{head}, with arguments that are not yet known and not covered"),
-        }
-    };
-    let mut lines: Vec<String> = calls.iter().map(line).collect();
-    if asks.get("more_calls").is_some() {
-        lines.push("and more calls, which are not covered".into());
-    }
+    lines.extend(call_lines(asks, most));
+    lines.push(without_answer(approval.until.map(|until| until.0), approval.on_timeout.as_deref()));
+    lines.extend(approval.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines
 }
 

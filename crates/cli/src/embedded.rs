@@ -12,9 +12,9 @@ use stepwell_core::run::{RunStatus, Snapshot};
 use stepwell_engine::commands as define;
 use stepwell_engine::upstream::Pins;
 use stepwell_engine::{Caller, Config, Engine, EnvironmentSecrets, SealedStore, SystemClock};
-use stepwell_server::config::{McpServer, McpTransport, Secret};
-use stepwell_steps::Egress;
-use stepwell_steps::mcp::{ServerConfig, Transport, Upstreams};
+use stepwell_server::config::{Javascript, McpServer, McpTransport, Secret};
+use stepwell_steps::mcp::{KEEPER, ServerConfig, Transport, Upstreams};
+use stepwell_steps::{Egress, OwnAddress};
 use stepwell_store::{LoadedRun, OrgId, RunFilter, RunId, Store};
 
 /// The organisation of local runs.
@@ -33,7 +33,8 @@ pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 /// programs may. In a shared database this process also executes definitions that others have written.
 fn config(home: &Home, servers: Connect) -> anyhow::Result<Config> {
     let local = !home.store.is_shared();
-    let mut config = engine(home, home.config.given_private_addresses.unwrap_or(local), servers)?;
+    let private = home.config.given_private_addresses.unwrap_or(local);
+    let mut config = engine(home, Reach { private, ..Reach::default() }, servers)?;
     home.config.node.give(&mut config);
     Ok(config)
 }
@@ -45,12 +46,20 @@ pub enum Connect {
     No,
 }
 
-/// The configuration of an engine with everything its steps need. `private` allows them to reach private addresses.
-/// Must be called within a runtime.
-pub fn engine(home: &Home, private: bool, servers: Connect) -> anyhow::Result<Config> {
+/// What the steps of an engine may reach.
+#[derive(Clone, Default)]
+pub struct Reach {
+    /// Whether they may reach private addresses.
+    pub private: bool,
+    /// The server's own address, which they may not call.
+    pub own: OwnAddress,
+}
+
+/// The configuration of an engine with everything its steps need. Must be called within a runtime.
+pub fn engine(home: &Home, reach: Reach, servers: Connect) -> anyhow::Result<Config> {
     let vault = home.vault()?;
     let sealed = SealedStore::new(home.store.clone(), vault.clone(), Arc::new(EnvironmentSecrets));
-    let egress = Egress { allow_private: private };
+    let egress = Egress { allow_private: reach.private };
     let configured = home.config.mcp_servers.iter().map(|(name, server)| server_config(name, server));
     let upstreams = match configured.collect::<Vec<_>>() {
         configured if configured.is_empty() || servers == Connect::No => None,
@@ -61,6 +70,8 @@ pub fn engine(home: &Home, private: bool, servers: Connect) -> anyhow::Result<Co
     };
     let steps = stepwell_steps::Config {
         egress,
+        own_address: reach.own,
+        javascript: javascript(&home.config.javascript),
         smtp: home.config.smtp.as_ref().map(smtp),
         connections: Arc::new(sealed),
         upstreams: upstreams.clone(),
@@ -70,9 +81,20 @@ pub fn engine(home: &Home, private: bool, servers: Connect) -> anyhow::Result<Co
     config.courier = Some(stepwell_steps::courier(&steps));
     config.vault = vault;
     if let Some(upstreams) = upstreams {
+        config.supervisor = upstreams.supervisor.clone();
         config.servers = upstreams;
     }
     Ok(config)
+}
+
+fn javascript(given: &Javascript) -> stepwell_steps::javascript::Config {
+    let default = stepwell_steps::javascript::Config::default();
+    stepwell_steps::javascript::Config {
+        workers: given.workers.map_or(default.workers, |workers| workers.get() as usize),
+        max_timeout: Duration::from_millis(given.timeout.0),
+        max_memory: given.memory,
+        ..default
+    }
 }
 
 /// Converts the configuration of an MCP server to that of `stepwell_steps`.
@@ -92,6 +114,7 @@ fn server_config(name: &str, server: &McpServer) -> ServerConfig {
         transport,
         plain_names: server.plain_names,
         connect_timeout: Duration::from_millis(server.timeout.0),
+        keeper: if cfg!(target_os = "linux") { vec!["/proc/self/exe".into(), KEEPER.into()] } else { Vec::new() },
     }
 }
 

@@ -62,6 +62,8 @@ enum Command {
     Cancel(commands::control::CancelArgs),
     /// Retry a failed, timed out or cancelled run; steps that succeeded are kept
     Retry(commands::control::RetryArgs),
+    /// Release a run from quarantine, so that it is driven again
+    Release(commands::control::ReleaseArgs),
     /// Start a new run with the input of an earlier one
     Rerun(commands::trigger::RerunArgs),
     /// Create or update workflows from files and show the changes
@@ -92,6 +94,8 @@ enum Command {
     Policy(commands::policy::Args),
     /// List MCP servers and accept the tools they offer
     McpServer(commands::mcp_servers::Args),
+    /// List workflows that are exposed as tools and accept those of agents
+    Tool(commands::tools::Args),
     /// Set, list, delete and reseal secrets
     Secret(commands::secrets::SecretArgs),
     /// Set, list and delete database connections for query steps
@@ -119,6 +123,12 @@ enum Command {
     /// Evaluate JavaScript for the server that started this process
     #[command(hide = true, name = stepwell_steps::javascript::WORKER)]
     JavascriptWorker,
+    /// Run an MCP server for the server that started this process, and kill all that it started when it ends
+    #[command(hide = true, name = stepwell_steps::mcp::KEEPER)]
+    McpServerKeeper {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<std::ffi::OsString>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -139,6 +149,7 @@ fn main() -> ExitCode {
         Command::Deny(args) => commands::approvals::answer(args, false),
         Command::Cancel(args) => commands::control::cancel(args),
         Command::Retry(args) => commands::control::retry(args),
+        Command::Release(args) => commands::control::release(args),
         Command::Rerun(args) => commands::trigger::rerun(args),
         Command::Apply(args) => commands::apply::run(args),
         Command::Trigger(args) => commands::trigger::trigger(args),
@@ -154,6 +165,7 @@ fn main() -> ExitCode {
         Command::Grant(args) => commands::users::grant(args),
         Command::Policy(args) => commands::policy::run(args),
         Command::McpServer(args) => commands::mcp_servers::run(args),
+        Command::Tool(args) => commands::tools::run(args),
         Command::Secret(args) => commands::secrets::secret(args),
         Command::Connection(args) => commands::secrets::connection(args),
         Command::Query(args) => commands::queries::run(args),
@@ -166,6 +178,10 @@ fn main() -> ExitCode {
         Command::Restore(args) => commands::restore::run(args),
         Command::Migrate(args) => commands::migrate::run(args),
         Command::Bench(args) => commands::bench::run(args),
+        Command::McpServerKeeper { command } => match stepwell_steps::mcp::keep(&command) {
+            Ok(status) => std::process::exit(status),
+            Err(error) => Err(error.into()),
+        },
         Command::JavascriptWorker => {
             stepwell_steps::javascript::work().map(|()| commands::Exit::Success).map_err(Into::into)
         }

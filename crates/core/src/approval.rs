@@ -1,8 +1,9 @@
-//! Digests that bind an approval to the request that was shown to the approver.
+//! Digests that bind an approval to the request that was shown to the approver, and the request as text.
 //!
 //! A digest is SHA-256 over canonical JSON: keys sorted, no spaces, numbers in their usual form. Secrets appear by
 //! name, so comparing digests does not require their values.
 
+use crate::time::Time;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -21,6 +22,77 @@ pub fn digest(value: &Value) -> String {
         let _ = write!(hex, "{byte:02x}");
     }
     hex
+}
+
+/// The calls of a request, a line each: those that an approval allows, then those that may follow a denial. Arguments are
+/// cut after `most` characters, and marked.
+pub fn call_lines(ask: &Value, most: usize) -> Vec<String> {
+    let list = |name: &str| ask[name].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut lines: Vec<String> = list("calls").iter().map(|call| call_line(call, most)).collect();
+    // Older requests only say that there are more.
+    match &ask["more_calls"] {
+        Value::Null => {}
+        Value::Number(more) => lines.push(format!("and {more} more calls, which are not covered")),
+        _ => lines.push("and more calls, which are not covered".into()),
+    }
+    lines.extend(list("on_denial").iter().map(|call| format!("if denied: {}", call_line(call, most))));
+    if let Value::Number(more) = &ask["more_on_denial"] {
+        lines.push(format!("if denied: and {more} more calls"));
+    }
+    lines
+}
+
+/// The step of a call, its kind, and the tool or workflow that it calls: `pay: tool mail.send`.
+pub fn call_name(call: &Value) -> String {
+    let text = |field: &str| call[field].as_str();
+    let name = text("workflow").or_else(|| text("tool")).map(|name| format!(" {name}")).unwrap_or_default();
+    format!("{}: {}{name}", text("step").unwrap_or_default(), text("kind").unwrap_or_default())
+}
+
+/// Why an approval does not cover a call that is listed, if it does not.
+pub fn not_covered(call: &Value) -> Option<String> {
+    if call.get("too_large_to_show").is_some() {
+        return Some("too large to show, and not covered".into());
+    }
+    call.get("not_yet_known")?;
+    let unknown: Vec<&str> = call["unknown"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    Some(match (call.get("input"), unknown.as_slice()) {
+        (None, _) => "with arguments that are not yet known and not covered".into(),
+        (Some(_), []) => "how often it is made is not yet known, so it is not covered".into(),
+        (Some(_), unknown) => format!("not yet known, so the call is not covered: {}", unknown.join(", ")),
+    })
+}
+
+fn call_line(call: &Value, most: usize) -> String {
+    let mut line = call_name(call);
+    if let Some(input) = call.get("input") {
+        let text = input.to_string();
+        line += &match text.char_indices().nth(most) {
+            Some((end, _)) => format!(" {}… ({} bytes)", &text[..end], text.len()),
+            None => format!(" {text}"),
+        };
+    }
+    if let Some(why) = not_covered(call) {
+        line += &format!(", {why}");
+    }
+    if call.get("also_if_approved").is_some() {
+        line += " (also made if approved)";
+    }
+    line
+}
+
+/// Whether a request shows every call with its arguments, as far as they are known.
+pub fn shows_all(ask: &Value) -> bool {
+    let mut calls = ["calls", "on_denial"].into_iter().filter_map(|list| ask[list].as_array()).flatten();
+    let more = ["more_calls", "more_on_denial"].into_iter().any(|more| ask.get(more).is_some());
+    !more && calls.all(|call| call.get("too_large_to_show").is_none())
+}
+
+/// What happens to a request without an answer.
+pub fn without_answer(until: Option<Time>, on_timeout: Option<&str>) -> String {
+    let Some(until) = until else { return "Without an answer it waits as long as the run lasts.".into() };
+    let word = if on_timeout == Some("approve") { "approved" } else { "denied" };
+    format!("Without an answer by {until} it counts as {word}.")
 }
 
 /// The recursion is bounded because the depth of templates and results is.
@@ -61,6 +133,41 @@ fn object(fields: &Map<String, Value>, to: &mut String) {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_request_lists_each_call_and_says_what_is_not_covered() {
+        let ask = json!({
+            "calls": [
+                {"step": "pay", "kind": "tool", "tool": "pay", "input": {"sum": 3}, "digest": "d"},
+                {"step": "tell", "kind": "http", "input": {"url": "{{x}}"}, "not_yet_known": true, "unknown": ["/url"]},
+                {"step": "old", "kind": "http", "not_yet_known": true},
+                {"step": "each[*].a", "kind": "workflow", "workflow": "w", "input": {}, "not_yet_known": true},
+                {"step": "big", "kind": "tool", "tool": "t", "too_large_to_show": true},
+            ],
+            "more_calls": 5,
+            "on_denial": [{"step": "no", "kind": "tool", "tool": "t", "input": {}, "also_if_approved": true}],
+        });
+        let expected = [
+            r#"pay: tool pay {"sum":3}"#,
+            r#"tell: http {"url":"{{x}}"}, not yet known, so the call is not covered: /url"#,
+            "old: http, with arguments that are not yet known and not covered",
+            "each[*].a: workflow w {}, how often it is made is not yet known, so it is not covered",
+            "big: tool t, too large to show, and not covered",
+            "and 5 more calls, which are not covered",
+            "if denied: no: tool t {} (also made if approved)",
+        ];
+        assert_eq!(call_lines(&ask, usize::MAX), expected);
+        assert_eq!(call_lines(&ask, 3)[0], r#"pay: tool pay {"s… (9 bytes)"#);
+        assert!(!shows_all(&ask) && shows_all(&json!({"calls": [ask["calls"][0], ask["on_denial"][0]]})));
+    }
+
+    #[test]
+    fn silence_is_said_in_words() {
+        let at = Some(Time(0));
+        assert_eq!(without_answer(None, None), "Without an answer it waits as long as the run lasts.");
+        assert!(without_answer(at, Some("approve")).ends_with("1970-01-01T00:00:00.000Z it counts as approved."));
+        assert!(without_answer(at, Some("deny")).ends_with("it counts as denied."));
+    }
 
     #[test]
     fn digest_ignores_key_order_and_nothing_else() {

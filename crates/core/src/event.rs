@@ -198,6 +198,8 @@ pub enum TimerKind {
     Escalate,
     /// The run took longer than `max_duration`.
     Expire,
+    /// The last transition left decisions for the next one.
+    Continue,
 }
 
 #[derive(Clone, Debug)]

@@ -35,8 +35,8 @@ pub const DEFAULT_ROWS: u32 = 1_000;
 pub const MAX_RETRY_AFTER: Millis = Millis::DAY;
 /// The highest number of attempts a step can set.
 pub const MAX_ATTEMPTS: u32 = 100;
-/// How many times in a row a step is dispatched again because its node was lost.
-pub const MAX_LOSSES: u8 = 25;
+/// How many times in a row the node of a step may be lost. Then the step is quarantined: a person decides.
+pub const MAX_LOSSES: u8 = 3;
 /// `for_each` items open at a time if the definition sets no limit.
 pub const DEFAULT_PARALLEL: u32 = 10;
 /// How long a run may take if the definition sets no limit.
@@ -47,3 +47,15 @@ pub const DEFAULT_RETENTION: Millis = Millis(30 * Millis::DAY.0);
 pub const DEFAULT_BACKOFF_CAP: Millis = Millis::from_secs(3_600);
 /// Bytes of a result that expressions can read; a longer body is stored truncated.
 pub const MAX_READABLE_BODY: usize = 256 * 1024;
+/// Decisions of one transition: steps started and skipped, items opened, passes and items closed.
+pub const TRANSITION_DECISIONS: u32 = 1_000;
+/// Weight of the payloads that one transition adds; see [`crate::value::weight`].
+pub const TRANSITION_BYTES: u64 = 8 * 1024 * 1024;
+/// Bytes that the expressions and templates of one transition read or copy: about 50 ms.
+pub const TRANSITION_WORK: u64 = 32 * 1024 * 1024;
+/// Weight of all payloads of a run, unless the engine sets another limit.
+pub const DEFAULT_RUN_BYTES: u64 = 256 * 1024 * 1024;
+/// Steps in all passes and items of one run.
+pub const MAX_STEP_STATES: usize = 500_000;
+/// How long after a transition that left decisions open its run is continued, if the node that has it does not.
+pub const CONTINUE_AFTER: Millis = Millis::from_secs(10);

@@ -7,7 +7,7 @@
 use crate::event::{Event, Ignored, Outcome, Timer};
 use crate::fact::Fact;
 use crate::graph::Graph;
-use crate::plan::{Effect, Env, Newer, Transition, advance, retry_onto};
+use crate::plan::{Budget, Effect, Env, Newer, Transition, advance, retry_onto};
 use crate::run::{At, Phase, Run, RunStatus, StoredFact};
 use crate::time::{Millis, Time};
 use crate::value::{Payload, ValueId, Values};
@@ -21,6 +21,8 @@ pub struct World<'g> {
     pub graph: &'g Graph,
     pub run: Run,
     pub now: Time,
+    /// What one transition may cost.
+    pub budget: Budget,
     /// Attempts that an executor is running.
     pub running: BTreeSet<(At, u32)>,
     pub children: BTreeSet<(At, u32)>,
@@ -49,6 +51,7 @@ impl<'g> World<'g> {
             graph,
             run: Run::new("run_simulated", seed, max_duration),
             now: EPOCH,
+            budget: Budget::UNLIMITED,
             running: BTreeSet::new(),
             children: BTreeSet::new(),
             timers: BTreeMap::new(),
@@ -65,7 +68,7 @@ impl<'g> World<'g> {
     pub fn feed(&mut self, event: Event) -> Fed {
         let before = self.run.status.is_terminal();
         let retry = matches!(event, Event::Retried { .. });
-        let env = Env::plain(self.now, &callback);
+        let env = Env { budget: self.budget, ..Env::plain(self.now, &callback) };
         let transition = match advance(self.graph, &mut self.run, event, env) {
             Ok(transition) => transition,
             Err(ignored) => return Ok(Err(ignored)),
@@ -79,7 +82,7 @@ impl<'g> World<'g> {
 
     /// Retries a finished run under a newer version.
     pub fn retry_onto(&mut self, newer: Newer<'g>) -> Fed {
-        let env = Env::plain(self.now, &callback);
+        let env = Env { budget: self.budget, ..Env::plain(self.now, &callback) };
         let transition = match retry_onto(self.graph, newer, &mut self.run, someone().into(), env) {
             Ok(transition) => transition,
             Err(ignored) => return Ok(Err(ignored)),
@@ -228,6 +231,7 @@ impl<'g> World<'g> {
     fn values(&self) -> Values {
         let mut values = Values::default();
         self.payloads.iter().for_each(|(id, payload)| values.put(*id, payload.clone()));
+        values.set_weight(None);
         values
     }
 

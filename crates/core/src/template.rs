@@ -15,7 +15,7 @@ mod resolve;
 mod scan;
 
 pub use crate::expr::Grammar as Mode;
-pub use resolve::{Resolved, SecretSlot};
+pub use resolve::{PartlyResolved, Resolved, SecretSlot};
 
 use crate::expr::{Expr, Span};
 use scan::Piece;
@@ -109,6 +109,18 @@ impl Template {
     /// The value, if the template has no holes.
     pub fn as_constant(&self) -> Option<&Value> {
         if let Node::Constant(value) = &self.root { Some(value) } else { None }
+    }
+
+    /// The value of a field, if the template is an object and the field has no holes.
+    pub fn constant_field(&self, name: &str) -> Option<&Value> {
+        match &self.root {
+            Node::Constant(value) => value.get(name),
+            Node::Object(fields) => fields.iter().find(|(field, _)| field == name).and_then(|(_, node)| match node {
+                Node::Constant(value) => Some(&**value),
+                Node::Hole(_) | Node::Text(_) | Node::List(_) | Node::Object(_) => None,
+            }),
+            Node::Hole(_) | Node::Text(_) | Node::List(_) => None,
+        }
     }
 
     /// The expression, if the template is exactly one hole.

@@ -38,10 +38,28 @@ impl From<Resolved> for Payload {
     }
 }
 
+/// The approximate size of a `Value` in memory.
+pub(crate) const VALUE_WEIGHT: usize = 32;
+
+/// What a value weighs: bytes of text, plus [`VALUE_WEIGHT`] per value. Payloads are counted by weight, because a list
+/// of small numbers takes far more memory than its JSON has bytes. Recursion is bounded by the depth of values
+/// ([`limits::MAX_PAYLOAD_DEPTH`]).
+pub fn weight(value: &Value) -> usize {
+    VALUE_WEIGHT
+        + match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(weight).sum(),
+            Value::Object(map) => map.iter().map(|(key, item)| key.len() + weight(item)).sum(),
+        }
+}
+
 /// The payloads of one run that are in memory. A payload that was purged or not loaded reads as absent.
 #[derive(Clone, Default, Debug)]
 pub struct Values {
     list: Vec<Option<Payload>>,
+    /// The weight of all payloads that the run ever got, whether or not they are in memory.
+    weight: u64,
 }
 
 impl Values {
@@ -79,8 +97,22 @@ impl Values {
     }
 
     pub(crate) fn add(&mut self, payload: Payload) -> ValueId {
+        self.weight += weight(&payload.value) as u64;
         self.list.push(Some(payload));
         ValueId(self.list.len() as u32 - 1)
+    }
+}
+
+impl Values {
+    /// The weight of all payloads that the run ever got; see [`weight`].
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// Sets the weight from a snapshot, or counts what was put if there is none.
+    pub(crate) fn set_weight(&mut self, known: Option<u64>) {
+        let count = || self.list.iter().flatten().map(|payload| weight(&payload.value) as u64).sum();
+        self.weight = known.unwrap_or_else(count);
     }
 }
 

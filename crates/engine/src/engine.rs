@@ -9,14 +9,16 @@ use crate::log::LogReader;
 use crate::notify::{self, Courier, Notifier};
 use crate::records::json;
 use crate::rooms::Rooms;
-use crate::run::{Activity, Runner, Sink, children, timers};
+use crate::run::{Activity, Runner, RunnerSettings, Sink, children, recovery, timers};
 use crate::secrets::{EnvironmentSecrets, SecretSource, Secrets, Vault};
 use crate::triggers::{self, Triggers};
 use crate::upkeep;
 use crate::workflows::{NoServers, Servers, Workflows};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
-use stepwell_store::{RunId, Store};
+use stepwell_core::limits::MAX_LOSSES;
+use stepwell_core::plan::Budget;
+use stepwell_store::{RunId, Store, Supervisor};
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 
@@ -44,12 +46,18 @@ pub struct Config {
     /// Master keys that secrets in the store are sealed with.
     pub vault: Arc<Vault>,
     pub plans: Plans,
+    /// What one transition, and the payloads of one run, may cost.
+    pub budget: Budget,
     /// Delivers notifications; without one this process sends none.
     pub courier: Option<Arc<dyn Courier>>,
     /// MCP servers that steps of kind `tool` can call.
     pub servers: Arc<dyn Servers>,
     /// Calls carry the trace they belong to.
     pub traced: bool,
+    /// Restarts background tasks. Shared with the step kinds and the server.
+    pub supervisor: Supervisor,
+    /// How many times in a row the process may end while a step runs or a run is recovered, before a person decides.
+    pub max_losses: u8,
 }
 
 impl Config {
@@ -68,9 +76,12 @@ impl Config {
             secrets: Arc::new(EnvironmentSecrets),
             vault: Arc::default(),
             plans: Plans::default(),
+            budget: Budget::default(),
             courier: None,
             servers: Arc::new(NoServers),
             traced: false,
+            supervisor: Supervisor::default(),
+            max_losses: MAX_LOSSES,
         }
     }
 }
@@ -96,14 +107,15 @@ impl Engine {
         if cluster.shared && cluster::refresh(cluster).await? {
             rooms.runner.timers.reload();
         }
+        recovery::watch(&rooms.runner).await?;
         let tasks = [
-            tokio::spawn(cluster::beat(cluster.clone(), rooms.clone())),
-            tokio::spawn(cluster::listen(cluster.clone(), rooms.clone())),
-            tokio::spawn(timers::run(rooms.runner.clone())),
-            tokio::spawn(execute::claim(rooms.executor.clone())),
-            tokio::spawn(upkeep::run(rooms.clone(), poll)),
-            tokio::spawn(triggers::run(rooms.triggers.clone())),
-            tokio::spawn(notify::run(rooms.notifier.clone())),
+            rooms.supervise("heartbeats", |rooms| cluster::beat(rooms.cluster.clone(), rooms)),
+            rooms.supervise("hints", |rooms| cluster::listen(rooms.cluster.clone(), rooms)),
+            rooms.supervise("timers", |rooms| timers::run(rooms.runner.clone())),
+            rooms.supervise("claims", |rooms| execute::claim(rooms.executor.clone())),
+            rooms.supervise("upkeep", move |rooms| upkeep::run(rooms, poll)),
+            rooms.supervise("schedules", |rooms| triggers::run(rooms.triggers.clone())),
+            rooms.supervise("notifications", |rooms| notify::run(rooms.notifier.clone())),
         ];
         engine.tasks.lock().expect("nothing panics while it holds the tasks").extend(tasks);
         Ok(engine)
@@ -123,13 +135,21 @@ impl Engine {
         let access = Arc::new(Access::new(cluster.clone(), config.plans));
         let secrets = Arc::new(Secrets::new(access.clone(), config.vault, config.secrets));
         let workflows = Arc::new(Workflows::new(access.clone(), config.servers));
-        let runner = Arc::new(Runner::new(workflows.clone(), config.live_runs, config.base_url));
+        let runner_settings = RunnerSettings {
+            live_runs: config.live_runs,
+            base_url: config.base_url,
+            budget: config.budget,
+            max_losses: config.max_losses,
+        };
+        let runner = Arc::new(Runner::new(workflows.clone(), runner_settings));
         let settings =
             execute::Settings { slots: config.slots, slots_per_org: config.slots_per_org, traced: config.traced };
         let executor = Arc::new(Executor::new(runner.clone(), secrets.clone(), config.kinds, settings));
         let notifier = Arc::new(Notifier::new(runner.clone(), secrets.clone(), config.courier));
         let triggers = Arc::new(Triggers::new(runner.clone(), secrets.clone()));
-        let rooms = Arc::new(Rooms { cluster, access, secrets, workflows, runner, executor, notifier, triggers });
+        let supervisor = config.supervisor;
+        let rooms = Rooms { cluster, access, secrets, workflows, runner, executor, notifier, triggers, supervisor };
+        let rooms = Arc::new(rooms);
         let sink: Weak<dyn Sink> = Arc::downgrade(&(rooms.clone() as Arc<dyn Sink>));
         rooms.runner.connect(sink);
         Engine { rooms, tasks: Arc::default() }
@@ -138,7 +158,7 @@ impl Engine {
     /// The run that a step of another started, if it has.
     pub async fn child(&self, parent: RunId, path: &str, attempt: u32) -> Result<Option<RunId>, Error> {
         let key = children::unique(parent, path, attempt);
-        Ok(self.rooms.cluster.store.keyed(children::SCOPE, &key).await?)
+        Ok(self.rooms.cluster.store.keyed(children::SCOPE, &key, self.rooms.cluster.clock.now()).await?)
     }
 
     /// Takes no new work, lets running attempts end for as long as `patience`, then stops. What is cut off counts as lost
@@ -156,6 +176,9 @@ impl Engine {
             let _ = tokio::time::timeout(Duration::from_secs(5), task).await;
         }
         let cluster = &self.rooms.cluster;
+        if let Err(error) = recovery::end(&self.rooms.runner).await {
+            tracing::warn!(%error, "cannot record that the node stops in an orderly way");
+        }
         if let Err(error) = cluster.store.leave(cluster.node.id()).await {
             tracing::warn!(%error, "the node could not leave the cluster");
         }
@@ -175,6 +198,18 @@ impl Engine {
 
     pub fn is_draining(&self) -> bool {
         self.rooms.cluster.is_draining()
+    }
+
+    /// Background tasks of this process that keep panicking and are not restarted. Only a restart of the process helps.
+    pub fn gone_tasks(&self) -> Vec<Arc<str>> {
+        let mut gone = self.rooms.supervisor.gone();
+        gone.extend(self.rooms.cluster.store.gone_tasks());
+        gone
+    }
+
+    /// Restarts background tasks, and reports those that are gone.
+    pub fn supervisor(&self) -> &Supervisor {
+        &self.rooms.supervisor
     }
 
     /// A new id for a request: `req_…`.

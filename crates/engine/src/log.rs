@@ -28,6 +28,11 @@ impl LogReader {
         Ok(self.rooms.cluster.store.feed(after, limit).await?)
     }
 
+    /// The same for the runs of one organisation.
+    pub async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        Ok(self.rooms.cluster.store.feed_of(org, after, limit).await?)
+    }
+
     /// Log rows of one run after a version.
     pub async fn tail(&self, run: RunId, after: Version, limit: u32) -> Result<Vec<StoredLog>, Error> {
         Ok(self.rooms.cluster.store.tail(run, after, limit).await?)

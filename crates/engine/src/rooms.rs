@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, Peer};
 use crate::error::Error;
 use crate::execute::Executor;
 use crate::notify::{self, Notifier};
-use crate::run::{Activity, CallRules, Live, Message, Runner, Sink};
+use crate::run::{Activity, CallRules, HostGuard, Live, Message, Runner, Sink, Slot};
 use crate::secrets::Secrets;
 use crate::triggers::Triggers;
 use crate::workflows::Workflows;
@@ -14,7 +14,8 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use stepwell_core::fact::Fact;
 use stepwell_core::time::Time;
-use stepwell_store::{Hint, NodeId, Notice, OrgId, RunId, Work, WorkKey};
+use stepwell_store::{Hint, NodeId, Notice, OrgId, RunId, RunRow, Supervisor, Work, WorkKey};
+use tokio::task::JoinHandle;
 
 pub struct Rooms {
     pub cluster: Arc<Cluster>,
@@ -25,12 +26,32 @@ pub struct Rooms {
     pub executor: Arc<Executor>,
     pub notifier: Arc<Notifier>,
     pub triggers: Arc<Triggers>,
+    pub supervisor: Supervisor,
+}
+
+impl Rooms {
+    /// Starts a background task, which is restarted if it panics.
+    pub fn supervise<F>(
+        self: &Arc<Rooms>,
+        name: &'static str,
+        begin: impl Fn(Arc<Rooms>) -> F + Send + 'static,
+    ) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send,
+    {
+        let rooms = self.clone();
+        self.supervisor.spawn(name, move || begin(rooms.clone()))
+    }
 }
 
 #[async_trait]
 impl Sink for Rooms {
     async fn call_rules(&self, org: OrgId) -> Result<Arc<dyn CallRules>, Error> {
         Ok(self.executor.policies(org).await?)
+    }
+
+    fn host_guard(&self, org: OrgId) -> Arc<dyn HostGuard> {
+        self.executor.host_guard(org)
     }
 
     async fn notices(&self, live: &Live, facts: &[Fact], now: Time) -> Result<Vec<Notice>, Error> {
@@ -41,30 +62,31 @@ impl Sink for Rooms {
         notify::deliver(&self.notifier, run, notices);
     }
 
-    fn reserve(&self, node: NodeId, work: &mut [Work]) {
-        self.executor.slots.assign(node, work);
+    async fn quarantined(&self, row: &RunRow, now: Time) {
+        if let Err(error) = notify::quarantined(&self.notifier, row, now).await {
+            tracing::warn!(run = row.public, %error, "cannot notify people of a quarantined run");
+        }
     }
 
-    fn release(&self, org: OrgId) {
-        self.executor.slots.release(org);
+    fn reserve(&self, node: NodeId, work: &mut [Work]) -> Vec<Slot> {
+        self.executor.slots.assign(node, work)
     }
 
-    fn begin(&self, live: &Live, key: WorkKey, node: NodeId) {
-        self.executor.begin(live, key, node);
+    fn begin(&self, live: &Live, key: WorkKey, node: NodeId, slot: Slot) {
+        self.executor.begin(live, key, node, slot);
     }
 
     fn begin_again(&self, live: &Live, key: WorkKey, node: NodeId) {
-        self.executor.slots.take(live.org);
-        self.executor.begin(live, key, node);
+        self.executor.begin(live, key, node, self.executor.slots.take(live.org));
     }
 
     fn limits_organisations(&self) -> bool {
         self.executor.slots.limits_orgs()
     }
 
-    fn left_ready(&self) -> bool {
+    fn left_ready(&self, org: OrgId) -> bool {
         let room = self.executor.slots.has_room();
-        self.executor.slots.left_ready();
+        self.executor.slots.left_ready(Some(org));
         room
     }
 }
@@ -73,7 +95,7 @@ impl Sink for Rooms {
 impl Peer for Rooms {
     fn expelled(&self) {
         self.runner.mailboxes.abort_all();
-        self.executor.slots.left_ready();
+        self.executor.slots.left_ready(None);
     }
 
     fn share_changed(&self) {

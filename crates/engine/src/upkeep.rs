@@ -4,14 +4,17 @@
 use crate::error::Error;
 use crate::notify;
 use crate::rooms::Rooms;
-use crate::run::{Message, queue};
+use crate::run::{Message, queue, recovery};
+use futures_util::StreamExt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_store::{Change, Notice, RecordChange, RunId, WorkKey};
+use stepwell_store::{Change, Due, Notice, RecordChange, RunId, StoredNotice, WorkKey};
 
 /// Rows read in one batch.
 const BATCH: u32 = 1_000;
+/// Queues and notifications that are handled at the same time.
+const WIDTH: usize = 32;
 /// Rows of finished runs removed in one transaction: short, so that commits hardly wait for it.
 const PURGE_ROWS: u32 = 500;
 /// How long to wait for a run to respond.
@@ -69,6 +72,7 @@ pub async fn run(rooms: Arc<Rooms>, interval: Duration) {
 }
 
 async fn poll(rooms: &Arc<Rooms>, state: &mut PollState) -> Result<(), Error> {
+    recovery::watch(&rooms.runner).await?;
     if rooms.cluster.shared {
         // Another node may have made the chain key.
         rooms.cluster.store.keep_evidence().await?;
@@ -79,51 +83,87 @@ async fn poll(rooms: &Arc<Rooms>, state: &mut PollState) -> Result<(), Error> {
     if !rooms.cluster.shared || rooms.cluster.node.is_steady() {
         recover_orphans(rooms, &mut owned).await?;
     }
-    rooms.executor.slots.left_ready();
-    for run in rooms.cluster.store.mailed(BATCH).await?.into_iter().filter(|run| owned.includes(*run)) {
-        rooms.runner.send(run, Message::Mail);
-    }
-    let mut notices: BTreeMap<RunId, Vec<String>> = BTreeMap::new();
-    let now = rooms.cluster.clock.now();
-    for notice in rooms.cluster.store.outbox(now, BATCH).await? {
-        if !notify::is_for_people(&notice.key) {
-            notices.entry(notice.run).or_default().push(notice.key);
-        } else if owned.includes(notice.run) {
-            notify::deliver(&rooms.notifier, notice.run, vec![Notice { key: notice.key, body: notice.body, due: now }]);
-        }
-    }
-    for (run, keys) in notices.into_iter().filter(|(run, _)| owned.includes(*run)) {
-        rooms.runner.send(run, Message::Notices(keys));
-    }
-    for (group, run) in rooms.cluster.store.queued(BATCH).await? {
-        if owned.includes(run)
-            && let Some(row) = rooms.cluster.store.run(run).await?
-        {
-            queue::admit(rooms.runner.clone(), row.org, group).await;
-        }
-    }
+    rooms.executor.slots.left_ready(None);
+    rooms.runner.broken.release();
+    deliver_mail(rooms, &mut owned).await?;
+    handle_notices(rooms, &mut owned).await?;
+    admit_queued(rooms, &mut owned).await?;
     state.skipped = owned.skipped;
     // A run may have ended by a commit whose result this process never received.
     rooms.runner.check_ends().await;
     reconcile(rooms, &mut state.differed).await
 }
 
+// Each of these reads page by page to the end: rows that cannot be handled now (of other nodes, of full groups) must not
+// hide those behind them. A page is handled before the next is read, so that few runs are in memory at a time.
+
+async fn deliver_mail(rooms: &Arc<Rooms>, owned: &mut OwnedRuns<'_>) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let page = rooms.cluster.store.mailed(after, BATCH).await?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some(*last);
+        ask_all(rooms, page.into_iter().filter(|run| owned.includes(*run)).map(|run| (run, Message::Mail))).await;
+    }
+}
+
+async fn handle_notices(rooms: &Arc<Rooms>, owned: &mut OwnedRuns<'_>) -> Result<(), Error> {
+    let now = rooms.cluster.clock.now();
+    let mut after = 0;
+    loop {
+        let page = rooms.cluster.store.outbox(now, after, BATCH).await?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = last.id;
+        let page = page.into_iter().filter(|notice| owned.includes(notice.run));
+        let (people, children): (Vec<_>, Vec<_>) = page.partition(|notice| notify::is_for_people(&notice.key));
+        let mut keys: BTreeMap<RunId, Vec<String>> = BTreeMap::new();
+        for notice in children {
+            keys.entry(notice.run).or_default().push(notice.key);
+        }
+        ask_all(rooms, keys.into_iter().map(|(run, keys)| (run, Message::Notices(keys)))).await;
+        let deliveries = people.into_iter().map(|StoredNotice { run, key, body, .. }| {
+            notify::create_deliveries(rooms.notifier.clone(), run, vec![Notice { key, body, due: now }])
+        });
+        futures_util::stream::iter(deliveries).buffer_unordered(WIDTH).collect::<()>().await;
+    }
+}
+
+async fn admit_queued(rooms: &Arc<Rooms>, owned: &mut OwnedRuns<'_>) -> Result<(), Error> {
+    let mut after: Option<String> = None;
+    loop {
+        let page = rooms.cluster.store.queued(after.as_deref(), BATCH).await?;
+        let Some((last, _)) = page.last() else { return Ok(()) };
+        after = Some(last.clone());
+        let page = page.into_iter().filter(|(_, first)| owned.includes(*first));
+        let admissions = page.map(|(group, first)| async move {
+            match rooms.cluster.store.run(first).await {
+                Ok(Some(row)) => queue::admit(rooms.runner.clone(), row.org, group).await,
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "cannot admit queued runs; will retry"),
+            }
+        });
+        futures_util::stream::iter(admissions).buffer_unordered(WIDTH).collect::<()>().await;
+    }
+}
+
 /// Dispatches attempts of dead nodes again.
 async fn recover_orphans(rooms: &Arc<Rooms>, owned: &mut OwnedRuns<'_>) -> Result<(), Error> {
-    let mut seen: BTreeSet<(RunId, WorkKey)> = BTreeSet::new();
+    let mut after = None;
     loop {
-        let orphans = rooms.cluster.store.orphans(BATCH).await?;
-        let orphans = orphans.into_iter().filter(|work| owned.includes(work.run));
-        let new: Vec<_> = orphans.filter(|work| seen.insert((work.run, work.key.clone()))).collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        // Sends all messages before it awaits the first reply.
-        let lost = new.into_iter().map(|work| ask(rooms, work.run, Message::Lost { key: work.key }));
-        for answer in futures_util::future::join_all(lost).await {
-            if let Err(error @ (Error::Broken(_) | Error::Unavailable(_))) = answer {
-                tracing::warn!(%error, "cannot recover a lost attempt");
-            }
+        let page = rooms.cluster.store.orphans(after, BATCH).await?;
+        let Some(last) = page.last() else { return Ok(()) };
+        after = Some((last.run, last.key.clone()));
+        let lost = page.into_iter().filter(|work| owned.includes(work.run));
+        ask_all(rooms, lost.map(|work| (work.run, Message::Lost { key: work.key }))).await;
+    }
+}
+
+/// Sends all messages, then waits for the replies.
+async fn ask_all(rooms: &Arc<Rooms>, messages: impl Iterator<Item = (RunId, Message)>) {
+    let asked = messages.map(|(run, message)| ask(rooms, run, message));
+    for answer in futures_util::future::join_all(asked).await {
+        if let Err(error @ (Error::Broken(_) | Error::Unavailable(_))) = answer {
+            tracing::warn!(%error, "cannot recover a run; will retry");
         }
     }
 }
@@ -150,13 +190,18 @@ async fn reconcile(rooms: &Arc<Rooms>, differed: &mut BTreeSet<RunId>) -> Result
 /// Removes expired sessions and sign-in links.
 async fn remove_expired_sessions(rooms: &Arc<Rooms>) {
     for kind in ["session", "link"] {
-        let expired = rooms.cluster.store.due_records(kind, rooms.cluster.clock.now(), BATCH).await.unwrap_or_default();
-        let gone = expired.into_iter().map(|record| RecordChange::Remove { kind: record.kind, id: record.id });
-        let records: Vec<RecordChange> = gone.collect();
-        if !records.is_empty()
-            && let Err(error) = rooms.cluster.store.change(Change { records, ..Change::default() }).await
-        {
-            tracing::warn!(%error, "cannot remove expired sessions; will retry");
+        loop {
+            let due = Due::by(rooms.cluster.clock.now());
+            let expired = rooms.cluster.store.due_records(kind, due, BATCH).await.unwrap_or_default();
+            let gone = expired.into_iter().map(|record| RecordChange::Remove { kind: record.kind, id: record.id });
+            let records: Vec<RecordChange> = gone.collect();
+            if records.is_empty() {
+                break;
+            }
+            if let Err(error) = rooms.cluster.store.change(Change { records, ..Change::default() }).await {
+                tracing::warn!(%error, "cannot remove expired sessions; will retry");
+                break;
+            }
         }
     }
 }

@@ -84,6 +84,7 @@ impl Walk<'_> {
             parent: None,
             group: None,
             most_open: None,
+            most_descendants: None,
         };
         let context = CommitContext {
             key: self.store.chain_key(),

@@ -45,6 +45,7 @@ codes! {
     LIMIT_BYTES "limit-bytes" "The document is too large.";
     LIMIT_DEPTH "limit-depth" "Objects, lists or loops are nested too deeply.";
     LIMIT_NODES "limit-nodes" "The document contains too many values or too much text after alias expansion.";
+    LIMIT_SCHEMA "limit-schema" "A JSON Schema is too large, nested too deeply, or expands to too much.";
     LIMIT_STEPS "limit-steps" "The definition has too many steps or edges.";
     LOOP_BODY "loop-body" "The body of a `loop` node is entered or left other than through the node.";
     MANY_DIALECTS "many-dialects" "More than one of `tasks`, `flow` and `nodes` is given.";
@@ -61,6 +62,7 @@ codes! {
     NOT_UTF8 "not-utf8" "The document is not UTF-8.";
     RESERVED_NAME "reserved-name" "A name is reserved for the engine.";
     SELF_NEED "self-need" "A task needs itself.";
+    TOOL_NAME_TAKEN "tool-name-taken" "The name that `expose_as_tool` gives the workflow belongs to another tool.";
     UNKNOWN_FIELD "unknown-field" "A field is unknown.";
     UNKNOWN_HANDLE "unknown-handle" "An edge leaves a node from a handle that the node does not have.";
     UNKNOWN_NODE_TYPE "unknown-node-type" "A `nodeType` does not exist.";

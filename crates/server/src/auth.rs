@@ -5,11 +5,12 @@
 
 use crate::app::App;
 use crate::error::Problem;
-use axum::extract::{ConnectInfo, FromRequestParts};
+use crate::rates::peer;
+use crate::shares::Payer;
+use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use std::net::SocketAddr;
+use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri};
 use stepwell_engine::Caller;
 
 pub const SESSION_COOKIE: &str = "stepwell_session";
@@ -24,6 +25,7 @@ impl FromRequestParts<App> for Auth {
         let caller = caller(parts, app).await?;
         let who = caller.key.as_deref().unwrap_or(&caller.name);
         app.rates.ask(&format!("{}/{who}", caller.org.0)).map_err(Problem::too_many)?;
+        parts.extensions.insert(Payer::Organisation(caller.org));
         Ok(Auth(caller))
     }
 }
@@ -40,15 +42,17 @@ async fn caller(parts: &Parts, app: &App) -> Result<Caller, Problem> {
     };
     found.map_err(|error| {
         let problem = Problem::from(error);
-        let address = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_string());
         // Only failed attempts count, so that guessing is slowed down and valid keys are not.
-        if problem.status == StatusCode::UNAUTHORIZED
-            && let Err(wait) = app.rates.wrong_key(&address.unwrap_or_default())
-        {
-            return Problem::too_many(wait);
+        match problem.status {
+            StatusCode::UNAUTHORIZED => guessed(app, &parts.extensions).err().unwrap_or(problem),
+            _ => problem,
         }
-        problem
     })
+}
+
+/// Counts a wrong key, URL or link of an address, and slows down guessing.
+pub fn guessed(app: &App, request: &Extensions) -> Result<(), Problem> {
+    app.rates.wrong_key(peer(request)).map_err(Problem::too_many)
 }
 
 fn api_key(headers: &HeaderMap) -> Result<Option<&str>, Problem> {

@@ -2,94 +2,219 @@
 
 use crate::app::App;
 use crate::error::Problem;
+use crate::shares::{Capacity, Hold, Payer, Refused, Shares};
 use crate::view::FaultView;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value;
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use stepwell_engine::schema::Schema;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use stepwell_core::json::{Measure, measure};
+use stepwell_engine::schema::OwnSchema;
 use utoipa::ToSchema;
 
-/// The bytes of a body, up to the size limit.
-pub struct Raw(pub Bytes);
+/// Memory for the bodies of concurrent requests and what is parsed from them.
+const ROOM: u64 = 256 * 1024 * 1024;
+/// The part of it that large users cannot take.
+const RESERVE: u64 = ROOM / 8;
+/// How long a body waits for memory.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Estimated memory of a parsed value, and of an object in addition. Lists grow by doubling.
+const VALUE: usize = 2 * size_of::<Value>();
+const OBJECT: usize = 512;
+/// Maximum number of errors reported for one body.
+const MOST_FAULTS: usize = 50;
+
+/// The memory for bodies of at most `largest` bytes.
+pub fn room(largest: u64) -> Arc<Shares> {
+    let total = ROOM.max(largest.saturating_mul(8));
+    Shares::new(Capacity { total, reserve: RESERVE, most: total })
+}
+
+/// The bytes of a body, up to the size limit, and their memory. The memory counts until this is dropped.
+pub struct Raw {
+    pub bytes: Bytes,
+    hold: Hold,
+}
 
 impl FromRequest<App> for Raw {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Raw, Problem> {
-        read(request, app).await.map(Raw)
+        let headers = request.headers();
+        if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+            let detail = "compressed bodies are not supported: remove Content-Encoding";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-encoding", detail));
+        }
+        let most = usize::try_from(app.config.limits.body).unwrap_or(usize::MAX);
+        let hold = app.bodies.enter(payer(&request));
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        if length.is_some_and(|length| length > app.config.limits.body) {
+            return Err(too_large(most, ""));
+        }
+        let bytes = tokio::select! {
+            biased;
+            bytes = receive(request.into_body(), most, &hold) => bytes?,
+            () = hold.reclaimed() => return Err(busy(Refused::Reclaimed)),
+        };
+        hold.settle().map_err(busy)?;
+        Ok(Raw { bytes, hold })
     }
 }
 
-/// Memory for concurrent request bodies, in units of 64 kB. Parsed values may take ten times as much.
-static ROOM: Semaphore = Semaphore::const_new(1_024);
-const PIECE: u64 = 64 * 1024;
-/// Maximum number of errors reported for one body.
-const MOST_FAULTS: usize = 50;
-/// How long a body waits for memory.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// A body and its share of the memory budget, released when dropped.
-struct Held {
-    bytes: Bytes,
-    _room: SemaphorePermit<'static>,
+/// The organisation, once the caller is known.
+fn payer(request: &Request) -> Payer {
+    let known = request.extensions().get::<Payer>().cloned();
+    known.unwrap_or_else(|| Payer::Address(crate::rates::peer(request.extensions())))
 }
 
-impl AsRef<[u8]> for Held {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-async fn read(request: Request, app: &App) -> Result<Bytes, Problem> {
-    let headers = request.headers();
-    if headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        let detail = "compressed bodies are not supported: remove Content-Encoding";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-encoding", detail));
-    }
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    let most = app.config.limits.body;
-    let pieces = length.unwrap_or(most).min(most).div_ceil(PIECE).clamp(1, 1_024);
-    let busy = || {
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many large request bodies at the moment: try again")
-    };
-    let room = tokio::time::timeout(PATIENCE, ROOM.acquire_many(pieces as u32)).await;
-    let room = room.map_err(|_| busy())?.map_err(|_| busy())?;
-    let bytes = whole(request.into_body(), usize::try_from(most).unwrap_or(usize::MAX)).await?;
-    Ok(Bytes::from_owner(Held { bytes, _room: room }))
-}
-
-async fn whole(body: Body, most: usize) -> Result<Bytes, Problem> {
-    axum::body::to_bytes(body, most).await.map_err(|error| {
+/// Memory is taken as bytes arrive: a client that announces a body and sends nothing takes none.
+async fn receive(body: Body, most: usize, hold: &Hold) -> Result<Bytes, Problem> {
+    let mut body = body.into_data_stream();
+    let mut bytes = BytesMut::new();
+    while let Some(piece) = body.next().await {
         // Other errors while reading are handled by the listener, or the client is gone.
-        let detail = format!("the body is longer than {most} bytes, or was cut off: {error}");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", detail)
-    })
+        let piece = piece.map_err(|error| too_large(most, &format!(", or was cut off: {error}")))?;
+        if bytes.len() + piece.len() > most {
+            return Err(too_large(most, ""));
+        }
+        hold.grow(piece.len() as u64, PATIENCE).await.map_err(busy)?;
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes.freeze())
 }
 
-/// A JSON body of a known shape. An empty body counts as an empty object.
-pub struct Json<T>(pub T);
+fn too_large(most: usize, otherwise: &str) -> Problem {
+    let detail = format!("the body is longer than {most} bytes{otherwise}");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", detail)
+}
+
+fn busy(refused: Refused) -> Problem {
+    let detail = match refused {
+        Refused::Full => "too many large request bodies at the moment: try again",
+        Refused::Reclaimed => "the memory for this request body was needed by another organisation: try again",
+    };
+    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail);
+    Problem { retry_after: Some(Duration::from_secs(1)), ..problem }
+}
+
+impl Raw {
+    /// Any JSON. An empty body counts as an empty object.
+    pub async fn value(&self, app: &App) -> Result<Value, Problem> {
+        if self.is_empty() {
+            return Ok(Value::Object(serde_json::Map::new()));
+        }
+        self.admit(app, 0).await?;
+        json(&self.bytes)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes.iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// Checks what would be parsed from the body, before it is, and takes the memory for it. `wrapping` levels around
+    /// the content do not count.
+    pub async fn admit(&self, app: &App, wrapping: usize) -> Result<(), Problem> {
+        let found = within(&self.bytes, app, wrapping)?;
+        let weight = (found.values * VALUE + found.objects * OBJECT) as u64;
+        // A limit that allows more must not make a body wait for what there never is.
+        self.hold.grow(weight.min(ROOM / 4), PATIENCE).await.map_err(busy)
+    }
+
+    /// `None` if it is not JSON, or JSON beyond the limits.
+    async fn maybe_json(&self, app: &App) -> Result<Option<Value>, Problem> {
+        if within(&self.bytes, app, 0).is_err() {
+            return Ok(None);
+        }
+        self.admit(app, 0).await?;
+        Ok(serde_json::from_slice(&self.bytes).ok())
+    }
+
+    /// The body of a webhook call as a value: JSON and forms are parsed, text stays text, anything else becomes base64.
+    pub async fn any(&self, headers: &HeaderMap, app: &App) -> Result<Value, Problem> {
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if kind == "application/json" || kind.ends_with("+json") || self.is_empty() {
+            return self.value(app).await;
+        }
+        let is_form = kind == "application/x-www-form-urlencoded";
+        // By default, curl labels every body as a form, although many are JSON.
+        if is_form
+            && self.bytes.trim_ascii_start().first().is_some_and(|first| matches!(first, b'{' | b'['))
+            && let Some(value) = self.maybe_json(app).await?
+        {
+            return Ok(value);
+        }
+        if is_form {
+            let pairs = pairs(&self.bytes, app)?;
+            return Ok(Value::Object(pairs.into_iter().map(|(name, value)| (name, Value::String(value))).collect()));
+        }
+        match std::str::from_utf8(&self.bytes) {
+            // Many senders omit the content type.
+            Ok(text) if kind.is_empty() => Ok(self.maybe_json(app).await?.unwrap_or_else(|| text.into())),
+            Ok(text) if kind.starts_with("text/") || kind.ends_with("xml") || kind.ends_with("yaml") => Ok(text.into()),
+            _ => {
+                use base64::Engine;
+                Ok(Value::String(base64::engine::general_purpose::STANDARD.encode(&self.bytes)))
+            }
+        }
+    }
+}
+
+/// The fields of a form.
+pub fn pairs(bytes: &[u8], app: &App) -> Result<Vec<(String, String)>, Problem> {
+    let count = 1 + bytes.iter().filter(|byte| **byte == b'&').count();
+    if count > app.config.limits.values.get() as usize {
+        return Err(too_many_values(app));
+    }
+    let bad = |error| Problem::bad_request("invalid-form", format!("the body is not a form: {error}"));
+    serde_urlencoded::from_bytes(bytes).map_err(bad)
+}
+
+/// Checks a JSON text against the limits before it is parsed.
+pub fn within(text: &[u8], app: &App, wrapping: usize) -> Result<Measure, Problem> {
+    let found = measure(text);
+    let most = app.config.limits.depth.get() as usize;
+    if found.depth > most + wrapping {
+        return Err(too_deep(most));
+    }
+    if found.values > app.config.limits.values.get() as usize {
+        return Err(too_many_values(app));
+    }
+    Ok(found)
+}
+
+fn too_deep(most: usize) -> Problem {
+    Problem::bad_request("body-too-deep", format!("the body is nested more than {most} levels deep"))
+}
+
+fn too_many_values(app: &App) -> Problem {
+    let detail = format!("the body has more than {} values: send less at a time", app.config.limits.values);
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-many-values", detail)
+}
+
+/// A JSON body of a known shape, and its memory. An empty body counts as an empty object.
+pub struct Json<T>(pub T, #[allow(dead_code, reason = "held for its memory")] pub Raw);
 
 impl<T: DeserializeOwned + ToSchema + 'static> FromRequest<App> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Json<T>, Problem> {
-        let bytes = read(request, app).await?;
-        let value = value(&bytes, app)?;
+        let raw = Raw::from_request(request, app).await?;
+        let value = raw.value(app).await?;
         if !value.is_object() {
             return Err(Problem::input("", "the body must be a JSON object"));
         }
         printable(&value)?;
         faults::<T>(&value)?;
-        typed(value).map(Json)
+        typed(value).map(|value| Json(value, raw))
     }
 }
 
@@ -129,7 +254,7 @@ fn faults<T: ToSchema + 'static>(value: &Value) -> Result<(), Problem> {
 }
 
 struct Checker {
-    schema: Schema,
+    schema: OwnSchema,
     /// Part of the body is secret, so error messages do not repeat the input.
     secret: bool,
 }
@@ -143,15 +268,11 @@ fn checker<T: ToSchema>() -> Option<Checker> {
     schema["components"] = serde_json::json!({ "schemas": others });
     let secret =
         schema["properties"].as_object().is_some_and(|fields| fields.values().any(|field| field["writeOnly"] == true));
-    Some(Checker { schema: Schema::compile(&schema).ok()?, secret })
+    Some(Checker { schema: OwnSchema::compile(&schema).ok()?, secret })
 }
 
-/// Any JSON. An empty body counts as an empty object.
-pub fn value(bytes: &[u8], app: &App) -> Result<Value, Problem> {
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Ok(Value::Object(serde_json::Map::new()));
-    }
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+fn json(bytes: &[u8]) -> Result<Value, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
         let fault = FaultView {
             message: error.to_string(),
             line: u32::try_from(error.line()).ok(),
@@ -160,19 +281,13 @@ pub fn value(bytes: &[u8], app: &App) -> Result<Value, Problem> {
         };
         let problem = Problem::bad_request("invalid-json", format!("the body is not JSON: {error}"));
         Problem { errors: vec![fault], ..problem }
-    })?;
-    shallow(&value, app)?;
-    Ok(value)
+    })
 }
 
 /// Checks that the value is nested no deeper than allowed.
 pub fn shallow(value: &Value, app: &App) -> Result<(), Problem> {
     let most = app.config.limits.depth.get() as usize;
-    if depth(value) > most {
-        let detail = format!("the body is nested more than {most} levels deep");
-        return Err(Problem::bad_request("body-too-deep", detail));
-    }
-    Ok(())
+    if depth(value) > most { Err(too_deep(most)) } else { Ok(()) }
 }
 
 fn depth(value: &Value) -> usize {
@@ -217,42 +332,5 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Params<T>, Problem> {
         let query = Query::<T>::try_from_uri(&parts.uri);
         query.map(|Query(params)| Params(params)).map_err(|error| Problem::input("query", error.body_text()))
-    }
-}
-
-/// Converts the body of a webhook call to a value: JSON and forms are parsed, text stays text, anything else becomes
-/// base64.
-pub fn any(bytes: &Bytes, headers: &HeaderMap, app: &App) -> Result<Value, Problem> {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if kind == "application/json" || kind.ends_with("+json") {
-        return value(bytes, app);
-    }
-    let is_empty = bytes.iter().all(u8::is_ascii_whitespace);
-    if is_empty {
-        return value(bytes, app);
-    }
-    // By default, curl labels every body as a form, although many are JSON.
-    if kind == "application/x-www-form-urlencoded"
-        && bytes.trim_ascii_start().first().is_some_and(|first| matches!(first, b'{' | b'['))
-        && let Ok(value) = value(bytes, app)
-    {
-        return Ok(value);
-    }
-    if kind == "application/x-www-form-urlencoded" {
-        let bad = |error| Problem::bad_request("invalid-form", format!("the body is not a form: {error}"));
-        let pairs: Vec<(String, String)> = serde_urlencoded::from_bytes(bytes).map_err(bad)?;
-        return Ok(Value::Object(pairs.into_iter().map(|(name, value)| (name, Value::String(value))).collect()));
-    }
-    match std::str::from_utf8(bytes) {
-        // Many senders omit the content type.
-        Ok(text) if kind.is_empty() => {
-            Ok(serde_json::from_str(text).ok().filter(|value| depth(value) <= 100).unwrap_or_else(|| text.into()))
-        }
-        Ok(text) if kind.starts_with("text/") || kind.ends_with("xml") || kind.ends_with("yaml") => Ok(text.into()),
-        _ => {
-            use base64::Engine;
-            Ok(Value::String(base64::engine::general_purpose::STANDARD.encode(bytes)))
-        }
     }
 }

@@ -9,6 +9,7 @@
 //! | the dashboard, built from `ui/` | `ui.rs` |
 //! | authentication, rate limits, host checks | `auth.rs`, `rates.rs`, `guard.rs` |
 //! | bodies and errors | `body.rs`, `error.rs` |
+//! | memory and streams divided between organisations | `shares.rs` |
 //! | connections | `listen.rs` |
 //! | configuration | `config/` |
 //! | metrics and traces | `metrics.rs`, `otlp/` |
@@ -32,9 +33,9 @@ pub mod otlp;
 mod rates;
 mod rest;
 mod serve;
+mod shares;
 mod ui;
 pub mod view;
 
 pub use app::App;
-pub use rates::Rates;
 pub use serve::{Served, Server, api, router, serve};

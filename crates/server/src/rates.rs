@@ -1,6 +1,9 @@
 //! Rate limits: one token bucket per caller.
 
+use axum::extract::ConnectInfo;
+use axum::http::Extensions;
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -9,6 +12,19 @@ use std::time::{Duration, Instant};
 const MOST: usize = 20_000;
 /// For invalid keys from one address.
 const WRONG: Rate = Rate { burst: 20.0, per_second: 5.0 };
+
+/// The address of a request's client.
+pub fn peer(request: &Extensions) -> Option<IpAddr> {
+    request.get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip())
+}
+
+/// A host usually has a whole /64 of IPv6 addresses to choose from.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
+    }
+}
 
 #[derive(Clone, Copy)]
 struct Rate {
@@ -41,9 +57,10 @@ impl Rates {
         self.by_key.map_or(Ok(()), |rate| self.take(format!("key {caller}"), rate, Instant::now()))
     }
 
-    /// The same for an address that sends invalid keys.
-    pub fn wrong_key(&self, address: &str) -> Result<(), Duration> {
-        self.take(format!("wrong {address}"), WRONG, Instant::now())
+    /// The same for an address that sends invalid keys or tokens.
+    pub fn wrong_key(&self, peer: Option<IpAddr>) -> Result<(), Duration> {
+        let network = peer.map(|peer| network(peer).to_string()).unwrap_or_default();
+        self.take(format!("wrong {network}"), WRONG, Instant::now())
     }
 
     fn take(&self, who: String, rate: Rate, now: Instant) -> Result<(), Duration> {
@@ -80,6 +97,17 @@ mod tests {
         assert!(take("bob", 0).is_ok());
         assert!(take("ann", 500).is_ok());
         assert!(take("ann", 500).is_err());
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_share_their_wrong_guesses() {
+        let rates = Rates::new(None, None);
+        let wrong = |peer: &str| rates.wrong_key(peer.parse().ok());
+        assert!((0..20).all(|n| wrong(&format!("2001:db8:0:1::{n:x}")).is_ok()));
+        assert!(wrong("2001:db8:0:1:ffff::1").is_err());
+        assert!(wrong("2001:db8:0:2::1").is_ok());
+        assert!((0..20).all(|_| wrong("::ffff:192.0.2.1").is_ok()));
+        assert!(wrong("192.0.2.1").is_err() && wrong("192.0.2.2").is_ok());
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use crate::app::App;
 use crate::config::Config;
 use crate::live::Hub;
-use crate::rates::Rates;
 use crate::{anchor, guard, keys, listen, live, mcp, metrics, otlp, rest, ui};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::{Router, middleware};
@@ -14,7 +13,7 @@ use std::time::Duration;
 use stepwell_engine::{Caller, Engine, Error, Limits, Plans};
 use stepwell_store::Store;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -127,20 +126,14 @@ pub async fn serve(
     engine.slots = config.slots.get();
     engine.slots_per_org = config.slots_per_organisation.map(Into::into);
     engine.plans = plans(&config);
+    engine.budget.run_bytes = config.limits.run_bytes;
     engine.traced = config.otlp.is_some();
     config.node.give(&mut engine);
     let engine = Engine::start(store.clone(), engine).await?;
     let first = keys::first(&engine, directory, config.admin_key.as_ref()).await?;
-    let hub = Hub::start(engine.clone(), config.limits.live_streams.get());
-    let rates = Arc::new(Rates::new(config.limits.requests_per_second, config.limits.burst()));
+    let hub = Hub::start(engine.clone(), &config.limits);
     let config = Arc::new(config);
-    let app = App {
-        engine: engine.clone(),
-        config: config.clone(),
-        public_url: public_url.as_str().into(),
-        hub: hub.clone(),
-        rates,
-    };
+    let app = App::new(engine.clone(), config.clone(), &public_url, hub.clone());
     let (stopped, stopping) = watch::channel(false);
     let stops = move || {
         let mut stopping = stopping.clone();
@@ -150,17 +143,25 @@ pub async fn serve(
         }
     };
     // The last spans come from work that finishes during the shutdown.
-    let (ended, over) = tokio::sync::oneshot::channel::<()>();
+    let (ended, over) = watch::channel(());
     let exporter = match &config.otlp {
         Some(to) => {
             let exporter = otlp::Exporter::new(&engine, to, otlp::Pace::default()).await;
             let exporter = exporter.map_err(|error| Error::Unavailable(format!("traces: {error}")))?;
-            Some(tokio::spawn(exporter.run(async { drop(over.await) })))
+            let exporter = Arc::new(Mutex::new(exporter));
+            Some(engine.supervisor().spawn("traces", move || {
+                let (exporter, mut over) = (exporter.clone(), over.clone());
+                async move { exporter.lock().await.run(async { while over.changed().await.is_ok() {} }).await }
+            }))
         }
         None => None,
     };
-    let anchors = config.anchor.clone().map(|to| tokio::spawn(anchor::run(engine.clone(), to, stops())));
-    let upkeep = tokio::spawn(metrics::upkeep(handle.clone(), stops()));
+    let anchors = config.anchor.clone().map(|to| {
+        let (anchored, stops) = (engine.clone(), stops.clone());
+        engine.supervisor().spawn("anchors", move || anchor::run(anchored.clone(), to.clone(), stops()))
+    });
+    let (kept, stop_upkeep) = (handle.clone(), stops.clone());
+    let upkeep = engine.supervisor().spawn("metrics", move || metrics::upkeep(kept.clone(), stop_upkeep()));
     let endpoint = metrics::Endpoint::new(handle, store, config.metrics.token.clone());
     let router = router(app).merge(endpoint.router());
     let link = match first {
@@ -203,8 +204,11 @@ fn plans(config: &Config) -> Plans {
         tasks_per_workflow: most(plan.tasks_per_workflow),
         concurrent_runs: most(plan.concurrent_runs),
         executions_per_month: plan.executions_per_month,
+        descendants_per_run: most(plan.descendants_per_run),
+        run_bytes: plan.run_bytes,
         no_cron: !plan.cron,
     };
     let by_name = config.plans.iter().map(|(name, limits)| (name.clone(), plan(limits))).collect();
-    Plans { by_name, default: config.default_plan.clone() }
+    let descendants_per_run = config.descendants_per_run.get();
+    Plans { by_name, default: config.default_plan.clone(), descendants_per_run }
 }

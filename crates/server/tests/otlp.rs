@@ -100,7 +100,7 @@ impl Harness {
     }
 
     async fn export(mut self) -> Harness {
-        let exporter = Exporter::new(&self.engine, &self.otlp, PACE).await.unwrap();
+        let mut exporter = Exporter::new(&self.engine, &self.otlp, PACE).await.unwrap();
         let stop = self.stop.clone();
         self.exporter = Some(tokio::spawn(async move { exporter.run(stop.notified()).await }));
         self
@@ -293,7 +293,7 @@ async fn spans_that_a_collector_refuses_for_good_are_not_sent_for_ever() {
 async fn what_is_left_at_the_end_is_still_sent() {
     let mut harness = Harness::new().await;
     let pace = Pace { linger: LONG, ..PACE };
-    let exporter = Exporter::new(&harness.engine, &harness.otlp, pace).await.unwrap();
+    let mut exporter = Exporter::new(&harness.engine, &harness.otlp, pace).await.unwrap();
     let stop = harness.stop.clone();
     harness.exporter = Some(tokio::spawn(async move { exporter.run(stop.notified()).await }));
     harness.define(json!({"name": "w", "tasks": {"a": tool("ok", &[])}})).await;

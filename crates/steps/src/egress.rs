@@ -11,6 +11,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, OnceLock};
 use url::{Host, Url};
 
 /// The egress rules of one server. The default allows public addresses only.
@@ -18,6 +19,49 @@ use url::{Host, Url};
 pub struct Egress {
     /// Whether loopback, private, shared (CGNAT) and unique local addresses may be reached.
     pub allow_private: bool,
+}
+
+/// The address that this server listens on, once it is known. Other processes on the machine trust requests from loopback,
+/// and metrics are open to them, so steps of tenants must not be able to make such requests.
+#[derive(Clone, Default, Debug)]
+pub struct OwnAddress(Arc<OnceLock<SocketAddr>>);
+
+impl OwnAddress {
+    /// Sets the address. Only the first call counts.
+    pub fn set(&self, address: SocketAddr) {
+        let _ = self.0.set(address);
+    }
+
+    /// Whether a connection to this address would reach the server.
+    pub fn is(&self, address: SocketAddr) -> bool {
+        let Some(own) = self.0.get().filter(|own| own.port() == address.port()) else { return false };
+        let (own, ip) = (own.ip().to_canonical(), address.ip().to_canonical());
+        // Linux connects a request to an unspecified address to the machine itself.
+        let local = ip.is_loopback() || ip.is_unspecified();
+        own == ip || (local && (own.is_unspecified() || ip.is_unspecified())) || (own.is_unspecified() && is_local(ip))
+    }
+
+    /// Checks a URL whose host is an address.
+    pub fn check_url(&self, url: &Url) -> Result<(), Refused> {
+        let port = url.port_or_known_default().unwrap_or_default();
+        let ip = match url.host() {
+            Some(Host::Ipv4(ip)) => IpAddr::V4(ip),
+            Some(Host::Ipv6(ip)) => IpAddr::V6(ip),
+            Some(Host::Domain(_)) | None => return Ok(()),
+        };
+        if self.is(SocketAddr::new(ip, port)) { Err(Refused::own(&ip.to_string())) } else { Ok(()) }
+    }
+}
+
+/// Whether an interface of this machine has the address: only then can a socket be bound to it. Sends nothing.
+fn is_local(ip: IpAddr) -> bool {
+    std::net::UdpSocket::bind((ip, 0)).is_ok()
+}
+
+impl Refused {
+    pub fn own(host: &str) -> Refused {
+        Refused { host: host.to_owned(), reach: Reach::Own }
+    }
 }
 
 /// How the rules classify an address.
@@ -28,6 +72,8 @@ pub enum Reach {
     Private,
     /// Link-local, or known to serve the machine's credentials: never reachable.
     Never,
+    /// This server itself: not reachable unless the operator allows it.
+    Own,
 }
 
 /// Why a request was not made. Shows the host as written and not its addresses, so that the answers of an internal name
@@ -45,6 +91,11 @@ impl fmt::Display for Refused {
             Reach::Never => {
                 write!(f, "{host} is a link-local or cloud metadata address; requests to it are never allowed")
             }
+            Reach::Own => write!(
+                f,
+                "{host} is this server itself, which steps may not call: start runs with a workflow step; \
+                    its operator can set `own_address`"
+            ),
             Reach::Private | Reach::Public => write!(
                 f,
                 "{host} is not a public address, and this server does not allow requests to private ones; \
@@ -84,7 +135,7 @@ impl Egress {
         match reach(address) {
             Reach::Public => Ok(()),
             Reach::Private if self.allow_private => Ok(()),
-            refused @ (Reach::Private | Reach::Never) => Err(refused),
+            refused @ (Reach::Private | Reach::Never | Reach::Own) => Err(refused),
         }
     }
 
@@ -268,6 +319,27 @@ mod tests {
         ] {
             check(host, Reach::Private);
         }
+    }
+
+    #[test]
+    fn the_server_itself_is_known_by_every_address_that_leads_to_it() {
+        let check = |own: &str, url: &str, expected: bool| {
+            let address = OwnAddress::default();
+            address.set(own.parse().unwrap());
+            assert_eq!(address.check_url(&Url::parse(url).unwrap()).is_err(), expected, "{own} {url}");
+        };
+        check("127.0.0.1:7070", "http://127.0.0.1:7070/metrics", true);
+        check("127.0.0.1:7070", "http://2130706433:7070/", true);
+        check("127.0.0.1:7070", "http://0.0.0.0:7070/", true);
+        check("127.0.0.1:7070", "http://[::ffff:127.0.0.1]:7070/", true);
+        check("127.0.0.1:80", "http://127.0.0.1/", true);
+        check("127.0.0.1:7070", "http://127.0.0.1:7071/", false);
+        check("127.0.0.1:7070", "http://10.0.0.1:7070/", false);
+        check("0.0.0.0:7070", "http://127.0.0.9:7070/", true);
+        check("0.0.0.0:7070", "http://[::1]:7070/", true);
+        check("[::]:7070", "http://127.0.0.1:7070/", true);
+        check("0.0.0.0:7070", "http://203.0.113.9:7070/", false);
+        assert!(OwnAddress::default().check_url(&Url::parse("http://127.0.0.1:7070/").unwrap()).is_ok());
     }
 
     #[test]

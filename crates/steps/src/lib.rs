@@ -13,7 +13,7 @@ mod text;
 pub mod tool;
 mod tools;
 
-pub use egress::Egress;
+pub use egress::{Egress, OwnAddress};
 pub use notify::{Encryption, Smtp, courier};
 pub use tool::{Tool, ToolSpec, Tools};
 
@@ -25,6 +25,8 @@ use stepwell_engine::{Connections, Kinds};
 #[derive(Clone)]
 pub struct Config {
     pub egress: Egress,
+    /// The server's own address, which steps may not call. Left unset if they may.
+    pub own_address: OwnAddress,
     /// Limit for establishing a connection, including DNS and TLS. The engine limits the attempt as a whole.
     pub connect_timeout: Duration,
     /// Base URL of the Pushover service, without the API path.
@@ -32,6 +34,8 @@ pub struct Config {
     /// Default recipient of `pushover_send`, used if the arguments name none.
     pub pushover_user: Option<String>,
     pub pushover_token: Option<String>,
+    /// Whether `pushover_send` uses these credentials for every organisation, not only for the operator's.
+    pub pushover_shared: bool,
     pub javascript: javascript::Config,
     /// Mail server for email notifications.
     pub smtp: Option<Smtp>,
@@ -41,16 +45,19 @@ pub struct Config {
     pub upstreams: Option<Arc<mcp::Upstreams>>,
 }
 
-/// Allows public addresses only and reads Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`.
+/// Allows public addresses only and reads Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`, and from
+/// `PUSHOVER_SHARED` whether all organisations may use them.
 impl Default for Config {
     fn default() -> Config {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         Config {
             egress: Egress::default(),
+            own_address: OwnAddress::default(),
             connect_timeout: Duration::from_secs(10),
             pushover_url: "https://api.pushover.net".into(),
             pushover_user: variable("PUSHOVER_USER"),
             pushover_token: variable("PUSHOVER_TOKEN"),
+            pushover_shared: variable("PUSHOVER_SHARED").is_some_and(|value| value == "true"),
             javascript: javascript::Config::default(),
             smtp: None,
             connections: Arc::new(query::NoConnections),
@@ -77,5 +84,5 @@ pub fn tools(config: &Config) -> Tools {
 }
 
 fn client(config: &Config) -> Arc<http::Client> {
-    Arc::new(http::Client::new(config.egress, config.connect_timeout))
+    Arc::new(http::Client::new(config))
 }

@@ -28,7 +28,7 @@ pub fn courier(config: &Config) -> Arc<dyn Courier> {
     Arc::new(Channels {
         egress: config.egress,
         services: Services {
-            client: Client::new(config.egress, config.connect_timeout),
+            client: Client::new(config),
             pushover_url: config.pushover_url.clone(),
             pushover_token: config.pushover_token.clone(),
         },
@@ -62,8 +62,11 @@ impl Courier for Channels {
     fn check(&self, settings: &Settings) -> Result<(), (&'static str, String)> {
         match settings {
             Settings::Pushover { token, url, .. } => {
-                if token.is_none() && self.services.pushover_token.is_none() {
-                    let why = "this server has no default application token; set one";
+                if token.is_none() && self.services.default_token(url.as_deref()).is_none() {
+                    let why = match url {
+                        Some(_) => "a channel with a `url` of its own needs a `token` of its own",
+                        None => "this server has no default application token; set one",
+                    };
                     return Err(("token", why.into()));
                 }
                 url.iter().try_for_each(|url| self.check_url(url))

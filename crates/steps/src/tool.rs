@@ -12,8 +12,8 @@ use crate::mcp::Upstreams;
 use arguments::ArgumentSchema;
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::nearest::nearest;
 use stepwell_engine::{StepCall, StepKind, Suspended};
@@ -97,21 +97,11 @@ pub(crate) fn failed(failure: Failure) -> Outcome {
 pub struct ToolKind {
     tools: Arc<Tools>,
     upstreams: Option<Arc<Upstreams>>,
-    /// Built-in tools that an MCP server's tool has replaced, so that each is logged once.
-    replaced: Mutex<BTreeSet<String>>,
 }
 
 impl ToolKind {
     pub fn new(tools: Arc<Tools>, upstreams: Option<Arc<Upstreams>>) -> ToolKind {
-        ToolKind { tools, upstreams, replaced: Mutex::default() }
-    }
-
-    /// Logs that a built-in tool is replaced, because the operator may not have intended it.
-    fn warn_replaced(&self, name: &str) {
-        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.tools.get(name).is_some() && replaced.insert(name.to_owned()) {
-            tracing::warn!(tool = name, "an MCP server's tool replaces the built-in tool of the same name");
-        }
+        ToolKind { tools, upstreams }
     }
 }
 
@@ -119,9 +109,10 @@ impl ToolKind {
 impl StepKind for ToolKind {
     fn is_idempotent(&self, input: &Value) -> bool {
         let Some(name) = input.get("tool").and_then(Value::as_str) else { return false };
-        match &self.upstreams {
-            Some(upstreams) if upstreams.has(name) => upstreams.is_idempotent(name),
-            Some(_) | None => self.tools.get(name).is_some_and(|tool| tool.spec().idempotent),
+        match (self.tools.get(name), &self.upstreams) {
+            (Some(tool), _) => tool.spec().idempotent,
+            (None, Some(upstreams)) => upstreams.has(name) && upstreams.is_idempotent(name),
+            (None, None) => false,
         }
     }
 
@@ -138,14 +129,12 @@ impl StepKind for ToolKind {
         };
         let args = Arc::new(args(&mut call.input));
         call.input = Arc::clone(&args);
-        if let Some(upstreams) = &self.upstreams {
+        // A server's tool cannot take the name of a built-in one.
+        if let Some(upstreams) = self.upstreams.as_ref().filter(|_| self.tools.get(&name).is_none()) {
             if let Some(outcome) = upstreams.call(&name, &args, &call).await {
-                self.warn_replaced(&name);
                 return outcome;
             }
-            if self.tools.get(&name).is_none() {
-                return Ok(failed(self.tools.unknown(&name, &upstreams.names(call.caller.org))));
-            }
+            return Ok(failed(self.tools.unknown(&name, &upstreams.names(call.caller.org))));
         }
         Ok(self.tools.call(&name, args, &call).await)
     }

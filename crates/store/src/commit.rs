@@ -21,6 +21,11 @@ pub struct NodeId(pub i64);
 #[serde(transparent)]
 pub struct OrgId(pub i64);
 
+impl OrgId {
+    /// The first organisation, which exists in every store. It belongs to the server's operator.
+    pub const OPERATOR: OrgId = OrgId(1);
+}
+
 /// The number of commits a run has had.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -88,8 +93,19 @@ pub struct NewRun {
     pub parent: Option<Parent>,
     /// The concurrency group that the run belongs to.
     pub group: Option<String>,
-    /// The run is refused if the organisation already has this many unfinished runs, not counting test runs.
+    /// The run is refused if the organisation already has this many unfinished runs, not counting test runs. A child
+    /// whose parent has no other unfinished child is accepted all the same: otherwise runs that wait for their children
+    /// could hold all places, and the children would never get one.
     pub most_open: Option<u32>,
+    /// The child counts as a descendant of its root. It is refused if the root has had this many.
+    pub most_descendants: Option<u32>,
+}
+
+impl NewRun {
+    /// The counter of the root's descendants, and its limit.
+    pub(crate) fn counted(&self) -> Option<(String, u32)> {
+        Some((descendants(self.parent.as_ref()?.root), self.most_descendants?))
+    }
 }
 
 /// The step of another run that waits for this one.
@@ -100,6 +116,13 @@ pub struct Parent {
     pub attempt: u32,
     /// The number of ancestors of this run.
     pub depth: u32,
+    /// The ancestor that has no parent.
+    pub root: RunId,
+}
+
+/// The counter of the runs that a root and its descendants have started. It goes when the root is purged.
+pub fn descendants(root: RunId) -> String {
+    format!("descendants:{}", root.0)
 }
 
 /// The fields that run lists show and indexes cover. A plain step does not change them.
@@ -264,4 +287,6 @@ pub enum Refused {
     Taken,
     #[error("the organisation has reached its limit of open runs")]
     TooManyOpen,
+    #[error("the root run has reached its limit of descendants")]
+    TooManyDescendants,
 }

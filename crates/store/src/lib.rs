@@ -16,6 +16,7 @@ mod read;
 mod registry;
 mod round_robin;
 pub mod sqlite;
+mod supervise;
 pub mod tls;
 mod transfer;
 
@@ -28,6 +29,7 @@ pub use nodes::*;
 pub use progress::*;
 pub use read::*;
 pub use registry::*;
+pub use supervise::{Supervisor, panic_message};
 pub use transfer::{CopiedTable, transfer};
 
 use async_trait::async_trait;
@@ -43,6 +45,11 @@ pub trait Store: Registry + Nodes {
 
     /// Returns a run with everything needed to continue it.
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error>;
+    /// Returns a run without its steps and payloads.
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        let loaded = self.load(run).await?;
+        Ok(loaded.map(|loaded| LoadedRun { steps: Vec::new(), values: Vec::new(), ..loaded }))
+    }
     /// Returns several runs at once; missing runs are left out.
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         let mut loaded = Vec::with_capacity(runs.len());
@@ -53,6 +60,8 @@ pub trait Store: Registry + Nodes {
     }
     /// Returns the run with this public id (`run_…`).
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error>;
+    /// Returns the run with this public id and its secret, which verifies tokens, and reads nothing else of the run.
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error>;
     /// Returns a run as lists show it.
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error>;
     /// Returns the run's log rows after a version, oldest first.
@@ -67,16 +76,20 @@ pub trait Store: Registry + Nodes {
     async fn due(&self, until: Time, share: Share, limit: u32) -> Result<Vec<DueTimer>, Error>;
     /// Returns the messages in a run's mailbox, oldest first.
     async fn mail(&self, run: RunId) -> Result<Vec<StoredMail>, Error>;
-    /// Returns runs whose mailbox is not empty.
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error>;
-    /// Returns due outbox notices. Notices of one run come in the order in which it wrote them.
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error>;
+    /// Returns runs whose mailbox is not empty, ordered by id. `after` is the last run of the previous page.
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error>;
+    /// Returns due outbox notices, ordered by id, which is the order in which a run wrote them. `after` is the id of the
+    /// previous page's last notice; 0 for the first page.
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error>;
+    /// Returns the outbox notices of a run whose keys have this prefix, ordered by key.
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error>;
     /// Removes stale rows outside of any commit.
     async fn forget(&self, stale: Stale) -> Result<(), Error>;
-    /// Returns the run that holds a unique key.
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error>;
-    /// Returns the key of each concurrency group that has a queue, with the first queued run.
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error>;
+    /// Returns the run that holds a unique key which has not expired by `now`.
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error>;
+    /// Returns the key of each concurrency group that has a queue, with the first queued run, ordered by key. `after`
+    /// is the last key of the previous page.
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error>;
     /// Returns the first run in the queue of a concurrency group.
     async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error>;
     /// Returns the oldest run that holds a slot in a concurrency group.
@@ -85,6 +98,8 @@ pub trait Store: Registry + Nodes {
     async fn progress(&self) -> Result<Progress, Error>;
     /// Returns log rows of all runs that come after the reader's progress. Rows of one run come in version order.
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error>;
+    /// The same for the runs of one organisation. Costs nothing for rows of others.
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error>;
 
     /// Stores the next version of a workflow together with the change. Returns the newest version, and changes nothing,
     /// if the definition is the same.

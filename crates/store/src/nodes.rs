@@ -1,7 +1,8 @@
 //! Nodes: their leases, the work they claim, and the hints they send each other.
 
-use crate::{Claim, Claimed, Error, NodeId, OrgId, RunId};
+use crate::{Claim, Claimed, Error, NodeId, OrgId, RunId, WorkKey};
 use async_trait::async_trait;
+use std::sync::Arc;
 use stepwell_core::time::{Millis, Time};
 use tokio::sync::broadcast;
 
@@ -18,15 +19,16 @@ pub trait Nodes: Send + Sync {
     /// Returns the nodes that are alive, ordered by id.
     async fn nodes(&self) -> Result<Vec<NodeRow>, Error>;
 
-    /// Claims ready attempts for a node, taking turns between organisations and the longest-waiting attempt first. No
-    /// two claims cover one attempt.
+    /// Claims ready attempts for a node: organisations with the fewest attempts there first, and of each the
+    /// longest-waiting. No two claims cover one attempt.
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error>;
     /// Returns the attempts that a node has claimed.
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error>;
     /// Removes nodes whose lease has expired.
     async fn give_up_silent(&self) -> Result<(), Error>;
-    /// Returns attempts claimed by nodes that are not alive.
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error>;
+    /// Returns attempts claimed by nodes that are not alive, ordered by run, step and attempt. `after` is the last
+    /// attempt of the previous page.
+    async fn orphans(&self, after: Option<(RunId, WorkKey)>, limit: u32) -> Result<Vec<Claimed>, Error>;
 
     /// Whether other processes may use the same data at the same time.
     fn is_shared(&self) -> bool {
@@ -41,6 +43,10 @@ pub trait Nodes: Send + Sync {
     /// How many milliseconds the store's clock is ahead of this machine's. A shared store's clock is authoritative.
     fn ahead(&self) -> i64 {
         0
+    }
+    /// Background tasks of the store that keep panicking and are not restarted.
+    fn gone_tasks(&self) -> Vec<Arc<str>> {
+        Vec::new()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rows that a store returns, and the filters that select them.
 
 use crate::{LogRow, NodeId, OrgId, Parent, Position, Refused, RunId, StepRow, ValueRow, Version, WorkKey};
+use std::collections::BTreeMap;
 use stepwell_core::time::Time;
 
 /// A run with everything needed to continue it.
@@ -59,15 +60,40 @@ pub struct Fed {
 /// Replaces an erased payload.
 pub const ERASED: &str = "{\"value\":null}";
 
-/// A request for ready work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A request for ready work. Organisations with the fewest attempts on the node come first, in round robin.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
     pub node: NodeId,
     pub limit: u32,
     /// The organisation served last: the round robin continues after it.
     pub after: OrgId,
-    /// The maximum number of claimed attempts per organisation.
+    /// The maximum number of claimed attempts per organisation, on all nodes together.
     pub per_org: Option<u32>,
+    /// The attempts that the node executes, by organisation.
+    pub held: BTreeMap<OrgId, u32>,
+    /// The maximum number of attempts per organisation on the node, including those held.
+    pub per_org_here: Option<u32>,
+}
+
+impl Claim {
+    /// A claim without limits per organisation, by a node that executes nothing.
+    pub fn new(node: NodeId, limit: u32) -> Claim {
+        Claim { node, limit, after: OrgId(0), per_org: None, held: BTreeMap::new(), per_org_here: None }
+    }
+
+    /// The number of attempts that the node executes for an organisation.
+    pub(crate) fn held_by(&self, org: OrgId) -> u32 {
+        self.held.get(&org).copied().unwrap_or_default()
+    }
+
+    /// How many attempts of an organisation may be claimed, if `running` are claimed on all nodes together.
+    pub(crate) fn room(&self, org: OrgId, running: impl FnOnce() -> u32) -> u32 {
+        let here = self.per_org_here.map_or(self.limit, |most| most.saturating_sub(self.held_by(org)));
+        match self.per_org {
+            Some(most) if here > 0 => most.saturating_sub(running()).min(here).min(self.limit),
+            _ => here.min(self.limit),
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -117,6 +143,7 @@ pub struct StoredMail {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredNotice {
+    pub id: i64,
     pub run: RunId,
     pub key: String,
     pub body: String,

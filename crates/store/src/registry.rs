@@ -19,8 +19,8 @@ pub trait Registry: Send + Sync {
     async fn record_with_key(&self, kind: &str, key: &str) -> Result<Option<Record>, Error>;
     /// Returns the records that match the filter, ordered by key.
     async fn records(&self, filter: RecordFilter) -> Result<Vec<Record>, Error>;
-    /// Returns the records that are due by `until`, soonest first.
-    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error>;
+    /// Returns the records that are due, soonest first.
+    async fn due_records(&self, kind: &str, due: Due, limit: u32) -> Result<Vec<Record>, Error>;
 
     /// Returns the audit rows that match the filter, newest first.
     async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error>;
@@ -48,6 +48,21 @@ pub struct Record {
     pub body: String,
     /// Incremented with each change.
     pub version: i64,
+}
+
+/// Which due records to return.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Due {
+    pub until: Time,
+    /// The due time and id of the previous page's last record.
+    pub after: Option<(Time, String)>,
+}
+
+impl Due {
+    /// The first page of those that are due by `until`.
+    pub fn by(until: Time) -> Due {
+        Due { until, after: None }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,31 +1,43 @@
-//! Round robin between organisations, the same for every database.
+//! Turns of organisations, the same for every database.
 
-/// Returns the first item of each list, then the second of each, and so on, up to `limit` items.
-pub fn interleave<T>(each: Vec<Vec<T>>, limit: usize) -> Vec<T> {
-    let mut lists: Vec<_> = each.into_iter().map(Vec::into_iter).collect();
-    let mut taken = Vec::new();
-    while taken.len() < limit {
-        let before = taken.len();
-        for list in &mut lists {
-            if taken.len() < limit {
-                taken.extend(list.next());
-            }
-        }
-        if taken.len() == before {
-            break;
-        }
-    }
-    taken
+/// What an organisation asks for.
+pub struct Queue<T> {
+    /// How many attempts of the organisation the node executes already.
+    pub held: u32,
+    pub ready: Vec<T>,
+}
+
+/// Returns up to `limit` items. The queue with the fewest items, counting those already held, is always next, so that
+/// the queues end up with equal shares.
+pub fn fewest_first<T>(queues: Vec<Queue<T>>, limit: usize) -> Vec<T> {
+    let turns = queues.into_iter().flat_map(|queue| (queue.held..).zip(queue.ready));
+    let mut turns: Vec<(u32, T)> = turns.collect();
+    // Stable: queues with equally many items keep their order.
+    turns.sort_by_key(|(turn, _)| *turn);
+    turns.truncate(limit);
+    turns.into_iter().map(|(_, item)| item).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::interleave;
+    use super::{Queue, fewest_first};
+
+    fn check<const N: usize>(queues: [(u32, &[u8]); N], limit: usize, expected: &[u8]) {
+        let queues = queues.map(|(held, ready)| Queue { held, ready: ready.to_vec() });
+        assert_eq!(fewest_first(queues.into(), limit), expected);
+    }
 
     #[test]
     fn a_long_list_does_not_starve_a_short_one() {
-        assert_eq!(interleave(vec![vec![1, 2, 3, 4], vec![10], vec![]], 4), [1, 10, 2, 3]);
-        assert_eq!(interleave(vec![vec![1, 2], vec![10, 11]], 1), [1]);
-        assert!(interleave::<u8>(vec![], 3).is_empty());
+        check([(0, &[1, 2, 3, 4]), (0, &[10]), (0, &[])], 4, &[1, 10, 2, 3]);
+        check([(0, &[1, 2]), (0, &[10, 11])], 1, &[1]);
+        check([], 3, &[]);
+    }
+
+    #[test]
+    fn an_organisation_that_executes_much_waits_for_the_others_to_catch_up() {
+        check([(2, &[1, 2, 3]), (0, &[10, 11, 12])], 4, &[10, 11, 1, 12]);
+        check([(9, &[1]), (1, &[10])], 1, &[10]);
+        check([(u32::MAX - 1, &[1, 2]), (0, &[10])], 9, &[10, 1]);
     }
 }

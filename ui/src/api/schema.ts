@@ -982,6 +982,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The workflows that are exposed as tools, by name */
+        get: operations["get_tools"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/usage": {
         parameters: {
             query?: never;
@@ -1275,6 +1292,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workflows/{id}/accept-tool": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Accept the newest version of a workflow as a tool that agents are offered */
+        post: operations["post_workflows_workflow_accept_tool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/ws": {
         parameters: {
             query?: never;
@@ -1386,6 +1420,15 @@ export interface components {
              */
             tools: components["schemas"]["AcceptedTool"][];
         };
+        /** @description The version to accept. */
+        AcceptToolRequest: {
+            /**
+             * Format: int32
+             * @description The version that was reviewed. Refused if there is a newer one by now.
+             * @default null
+             */
+            version: number | null;
+        };
         AcceptedTool: {
             /** @description Digest of the reviewed tool. Refused if the server offers a different one by now. */
             digest?: string | null;
@@ -1412,7 +1455,10 @@ export interface components {
             approvals?: number;
             /** @description Who has approved so far, if several approvals are required. */
             approved_by?: string[];
-            /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+            /**
+             * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+             *     denial (`on_denial`).
+             */
             asks: unknown;
             /** Format: int32 */
             attempt: number;
@@ -1428,12 +1474,16 @@ export interface components {
             kind: string;
             /** @description Whether you may answer it. */
             mine: boolean;
+            /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+            on_timeout?: string | null;
             run_id: string;
             since: components["schemas"]["Instant"];
             step: string;
             until?: components["schemas"]["Instant"] | null;
             /** Format: int32 */
             version?: number;
+            /** @description Why it may not reach anyone who can answer it. */
+            warnings?: string[];
             workflow: string;
         };
         Attempt: {
@@ -1567,7 +1617,10 @@ export interface components {
                 approvals?: number;
                 /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+                /**
+                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+                 *     denial (`on_denial`).
+                 */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
@@ -1583,12 +1636,16 @@ export interface components {
                 kind: string;
                 /** @description Whether you may answer it. */
                 mine: boolean;
+                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+                on_timeout?: string | null;
                 run_id: string;
                 since: components["schemas"]["Instant"];
                 step: string;
                 until?: components["schemas"]["Instant"] | null;
                 /** Format: int32 */
                 version?: number;
+                /** @description Why it may not reach anyone who can answer it. */
+                warnings?: string[];
                 workflow: string;
             };
         };
@@ -1662,7 +1719,7 @@ export interface components {
         /** @description A response: the result is in `data`. */
         Data_KeyView: {
             data: {
-                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
@@ -1893,6 +1950,8 @@ export interface components {
                 version: number;
                 /** @description What an unfinished run waits for; empty if it has finished. */
                 waiting_for: components["schemas"]["Waiting"][];
+                /** @description Why its open approvals may not reach anyone who can answer them. */
+                warnings?: components["schemas"]["Warning"][];
                 workflow: string;
                 workflow_id: string;
                 /** Format: int32 */
@@ -2042,6 +2101,39 @@ export interface components {
                 version: number;
             };
         };
+        /** @description A response: the result is in `data`. */
+        Data_WorkflowToolView: {
+            /** @description A workflow that is exposed as a tool. */
+            data: {
+                accepted_at?: components["schemas"]["Instant"] | null;
+                accepted_by?: string | null;
+                /** Format: int32 */
+                accepted_version?: number | null;
+                /** @description Who defined that version. */
+                defined_by: string;
+                description?: string | null;
+                input_schema?: Record<string, never> | null;
+                /** @description The name of the tool. */
+                name: string;
+                /** @description Whether agents are offered it: accepted, and the workflow enabled. */
+                offered: boolean;
+                /**
+                 * @description `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
+                 *     the name belongs to another tool.
+                 */
+                standing: string;
+                /**
+                 * Format: int32
+                 * @description Its newest version.
+                 */
+                version: number;
+                /** @description Why it is held. */
+                why?: string | null;
+                /** @description The name of the workflow. */
+                workflow: string;
+                workflow_id: string;
+            };
+        };
         /** @enum {string} */
         EffectName: "allow" | "require_approval" | "deny";
         ErrorView: {
@@ -2132,7 +2224,7 @@ export interface components {
             paused: boolean | null;
         };
         KeyView: {
-            /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+            /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
             agent: boolean;
             created_at: components["schemas"]["Instant"];
             created_by: string;
@@ -2172,10 +2264,22 @@ export interface components {
              */
             cron: boolean | null;
             /**
+             * Format: int32
+             * @description Never more than the server's setting.
+             * @default null
+             */
+            descendants_per_run: number | null;
+            /**
              * Format: int64
              * @default null
              */
             executions_per_month: number | null;
+            /**
+             * Format: int64
+             * @description Bytes of all inputs and results of one run.
+             * @default null
+             */
+            run_bytes: number | null;
             /**
              * Format: int32
              * @default null
@@ -2238,11 +2342,16 @@ export interface components {
             /** @description The name in steps, grants and policies; none if the server does not offer the tool now. */
             name?: string | null;
             output_schema?: Record<string, never> | null;
-            /** @description `accepted`; `changed` and `new` are held until an administrator accepts them; `missing` is not offered now. */
+            /**
+             * @description `accepted`; `changed` and `new` are held until an administrator accepts them; `held` cannot be called at all;
+             *     `missing` is not offered now.
+             */
             standing: string;
             title?: string | null;
             /** @description The name on its server. */
             tool: string;
+            /** @description Why it cannot be called. */
+            why?: string | null;
         };
         /** @description The authenticated caller. */
         Me: {
@@ -2262,6 +2371,8 @@ export interface components {
             answerers?: string[];
             at: components["schemas"]["Instant"];
             event: string;
+            /** @description What happens then: approve or deny. */
+            on_timeout?: string | null;
             run_id: string;
             step?: string | null;
             /** @description The question of the gate, its answer, or why the run failed. */
@@ -2388,7 +2499,10 @@ export interface components {
                 approvals?: number;
                 /** @description Who has approved so far, if several approvals are required. */
                 approved_by?: string[];
-                /** @description The resolved question: message, approvers, form, and the calls that an approval covers. */
+                /**
+                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+                 *     denial (`on_denial`).
+                 */
                 asks: unknown;
                 /** Format: int32 */
                 attempt: number;
@@ -2404,12 +2518,16 @@ export interface components {
                 kind: string;
                 /** @description Whether you may answer it. */
                 mine: boolean;
+                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
+                on_timeout?: string | null;
                 run_id: string;
                 since: components["schemas"]["Instant"];
                 step: string;
                 until?: components["schemas"]["Instant"] | null;
                 /** Format: int32 */
                 version?: number;
+                /** @description Why it may not reach anyone who can answer it. */
+                warnings?: string[];
                 workflow: string;
             }[];
             next?: string | null;
@@ -2497,7 +2615,7 @@ export interface components {
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_KeyView: {
             data: {
-                /** @description An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly. */
+                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
                 agent: boolean;
                 created_at: components["schemas"]["Instant"];
                 created_by: string;
@@ -2765,6 +2883,39 @@ export interface components {
             }[];
             next?: string | null;
         };
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
+        Page_WorkflowToolView: {
+            data: {
+                accepted_at?: components["schemas"]["Instant"] | null;
+                accepted_by?: string | null;
+                /** Format: int32 */
+                accepted_version?: number | null;
+                /** @description Who defined that version. */
+                defined_by: string;
+                description?: string | null;
+                input_schema?: Record<string, never> | null;
+                /** @description The name of the tool. */
+                name: string;
+                /** @description Whether agents are offered it: accepted, and the workflow enabled. */
+                offered: boolean;
+                /**
+                 * @description `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
+                 *     the name belongs to another tool.
+                 */
+                standing: string;
+                /**
+                 * Format: int32
+                 * @description Its newest version.
+                 */
+                version: number;
+                /** @description Why it is held. */
+                why?: string | null;
+                /** @description The name of the workflow. */
+                workflow: string;
+                workflow_id: string;
+            }[];
+            next?: string | null;
+        };
         ParentStep: {
             run_id: string;
             step: string;
@@ -2968,6 +3119,8 @@ export interface components {
             version: number;
             /** @description What an unfinished run waits for; empty if it has finished. */
             waiting_for: components["schemas"]["Waiting"][];
+            /** @description Why its open approvals may not reach anyone who can answer them. */
+            warnings?: components["schemas"]["Warning"][];
             workflow: string;
             workflow_id: string;
             /** Format: int32 */
@@ -3205,7 +3358,7 @@ export interface components {
             version: number;
         };
         Waiting: {
-            /** @description queue, executor, retry, sleep, webhook, approval, verdict or child. */
+            /** @description queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run). */
             for: string;
             /** @description Who or what can make it continue. */
             moved_on_by: string;
@@ -3213,6 +3366,12 @@ export interface components {
             /** @description Path of the step; empty for the run itself. */
             step: string;
             until?: components["schemas"]["Instant"] | null;
+        };
+        /** @description A problem that does not stop the run. */
+        Warning: {
+            message: string;
+            /** @description Path of the step. */
+            step: string;
         };
         /** @description A workflow with its definition. */
         Workflow: components["schemas"]["WorkflowSummary"] & {
@@ -3259,6 +3418,36 @@ export interface components {
         /** @description Settings that can change without a new version. */
         WorkflowSwitch: {
             enabled: boolean;
+        };
+        /** @description A workflow that is exposed as a tool. */
+        WorkflowToolView: {
+            accepted_at?: components["schemas"]["Instant"] | null;
+            accepted_by?: string | null;
+            /** Format: int32 */
+            accepted_version?: number | null;
+            /** @description Who defined that version. */
+            defined_by: string;
+            description?: string | null;
+            input_schema?: Record<string, never> | null;
+            /** @description The name of the tool. */
+            name: string;
+            /** @description Whether agents are offered it: accepted, and the workflow enabled. */
+            offered: boolean;
+            /**
+             * @description `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
+             *     the name belongs to another tool.
+             */
+            standing: string;
+            /**
+             * Format: int32
+             * @description Its newest version.
+             */
+            version: number;
+            /** @description Why it is held. */
+            why?: string | null;
+            /** @description The name of the workflow. */
+            workflow: string;
+            workflow_id: string;
         };
     };
     responses: never;
@@ -5024,6 +5213,26 @@ export interface operations {
             };
         };
     };
+    get_tools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All workflows that are exposed as tools */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_WorkflowToolView"];
+                };
+            };
+        };
+    };
     get_usage: {
         parameters: {
             query?: never;
@@ -5673,6 +5882,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Data_VersionView"];
+                };
+            };
+        };
+    };
+    post_workflows_workflow_accept_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name or id */
+                workflow: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptToolRequest"];
+            };
+        };
+        responses: {
+            /** @description The tool */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WorkflowToolView"];
                 };
             };
         };

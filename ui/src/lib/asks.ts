@@ -7,9 +7,14 @@ export interface Call {
   digest: string | undefined;
   /** The template of a call whose arguments are not known yet. */
   about: string | undefined;
-  /** Its arguments depend on later steps; the approval does not cover them. */
+  /** Some of its arguments depend on later steps or on the form; the approval does not cover it. */
   unknown: boolean;
+  /** JSON pointers to the arguments that are not known yet. */
+  unknownParts: string[];
+  /** Not shown, and so not covered. */
   tooLarge: boolean;
+  /** Of a call that may follow a denial: it may follow an approval as well. */
+  alsoIfApproved: boolean;
 }
 
 export interface Asks {
@@ -18,6 +23,11 @@ export interface Asks {
   calls: Call[];
   /** There are more calls than listed; the approval does not cover the others. */
   moreCalls: boolean;
+  /** The calls that may follow a denial. */
+  onDenial: Call[];
+  moreOnDenial: boolean;
+  /** What happens at the deadline: `approve` or `deny`. */
+  onTimeout: string | undefined;
   approvers: string[];
   escalateTo: string[];
   /** Whether the user who started the run may answer. */
@@ -27,28 +37,46 @@ export interface Asks {
 
 export function readAsks(asks: unknown): Asks {
   const all = record(asks);
-  const calls = Array.isArray(all.calls) ? all.calls : [];
   return {
     message: text(all.message),
     form: all.form,
-    calls: calls.map((call) => {
-      const one = record(call);
-      return {
-        step: text(one.step) ?? "",
-        kind: text(one.kind) ?? "",
-        input: one.input,
-        digest: text(one.digest),
-        about: text(one.tool) ?? text(one.workflow),
-        unknown: one.not_yet_known === true,
-        tooLarge: one.too_large_to_show === true,
-      };
-    }),
-    moreCalls: all.more_calls === true,
+    calls: readCalls(all.calls),
+    moreCalls: Boolean(all.more_calls),
+    onDenial: readCalls(all.on_denial),
+    moreOnDenial: Boolean(all.more_on_denial),
+    onTimeout: text(all.on_timeout),
     approvers: names(all.approvers),
     escalateTo: names(all.escalate_to),
     allowSelf: all.allow_self !== false,
     policy: text(all.policy),
   };
+}
+
+function readCalls(calls: unknown): Call[] {
+  return (Array.isArray(calls) ? calls : []).map((call) => {
+    const one = record(call);
+    return {
+      step: text(one.step) ?? "",
+      kind: text(one.kind) ?? "",
+      input: one.input,
+      digest: text(one.digest),
+      about: text(one.tool) ?? text(one.workflow),
+      unknown: one.not_yet_known === true,
+      unknownParts: names(one.unknown),
+      tooLarge: one.too_large_to_show === true,
+      alsoIfApproved: one.also_if_approved === true,
+    };
+  });
+}
+
+/** Whether some call contains a secret, which is shown by name. */
+export function hasSecrets(calls: Call[]): boolean {
+  return calls.some((call) => JSON.stringify(call.input ?? null).includes("{{secrets."));
+}
+
+/** What a question counts as at its deadline, if it is not answered. */
+export function silence(onTimeout: unknown): string {
+  return onTimeout === "approve" ? "counts as approved" : "counts as denied";
 }
 
 function record(value: unknown): Record<string, unknown> {

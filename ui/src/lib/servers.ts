@@ -4,6 +4,7 @@ import type { Tone } from "./status";
 
 export type McpServer = Schemas["McpServerView"];
 export type McpTool = Schemas["McpToolView"];
+export type WorkflowTool = Schemas["WorkflowToolView"];
 
 export interface Look {
   tone: Tone;
@@ -21,6 +22,7 @@ const STANDINGS: Record<string, Look> = {
   accepted: { tone: "good", words: "✓ accepted" },
   changed: { tone: "bad", words: "✕ changed, held" },
   new: { tone: "wait", words: "◷ new, held" },
+  held: { tone: "bad", words: "✕ cannot be called" },
   missing: { tone: "idle", words: "○ not offered now" },
 };
 
@@ -39,7 +41,7 @@ export function isHeld(tool: McpTool): boolean {
 
 /** `3 tools: 1 changed, 2 accepted`, with what needs attention first. */
 export function counted(tools: McpTool[]): string {
-  const counts = ["changed", "new", "missing", "accepted"].flatMap((standing) => {
+  const counts = ["changed", "new", "held", "missing", "accepted"].flatMap((standing) => {
     const count = tools.filter((tool) => tool.standing === standing).length;
     return count > 0 ? [`${count} ${standing === "missing" ? "not offered now" : standing}`] : [];
   });

@@ -10,6 +10,7 @@ mod policies;
 mod queries;
 mod runs;
 mod secrets;
+mod tools;
 mod workflows;
 
 pub use workflows::Current;

@@ -67,6 +67,16 @@ impl Backend {
         }
     }
 
+    pub async fn release(&self, run: &str) -> anyhow::Result<Run> {
+        match self {
+            Backend::Server(client) => client.data(Call::post(&["runs", run, "release"])).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                or_refusal(engine.runs(caller).release(run).await)?;
+                self.run(run).await
+            }
+        }
+    }
+
     pub async fn retry(&self, run: &str, newest: bool) -> anyhow::Result<Run> {
         match self {
             Backend::Server(client) => {

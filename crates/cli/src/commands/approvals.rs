@@ -14,6 +14,8 @@ use stepwell_server::view::ApprovalView;
 
 /// Characters of a digest shown in lists.
 const SHORT: usize = 12;
+/// Characters of a call's arguments shown in lists. An answer shows all of them first.
+const MAX_CALL: usize = 2_000;
 
 #[derive(clap::Args)]
 pub struct ListArgs {
@@ -52,7 +54,7 @@ fn listed(approval: &ApprovalView) -> String {
     let digest = digest.as_deref().and_then(|digest| digest.get(..SHORT)).unwrap_or("verdict");
     let until = approval.until.map(|until| format!(", until {}", instant(until.0))).unwrap_or_default();
     let mine = if approval.mine { "" } else { "  (not yours)" };
-    let asks = asked(approval).join("\n    ");
+    let asks = asked(approval, MAX_CALL).join("\n    ");
     format!("{run_id}  {step}  {digest}  {workflow}  since {}{until}{mine}\n    {asks}", instant(since.0))
 }
 
@@ -86,7 +88,7 @@ pub fn answer(args: AnswerArgs, approve: bool) -> anyhow::Result<Exit> {
     let word = if approve { "approved" } else { "denied" };
     with(&at, Missing::Refuse, async |backend| {
         let approval = backend.approval(&run, &step).await?;
-        asked(&approval).iter().for_each(|line| eprintln!("{}", plain(line)));
+        asked(&approval, usize::MAX).iter().for_each(|line| eprintln!("{}", plain(line)));
         // Lists show only the start of a digest.
         let full = approval.digest.filter(|full| digest.as_ref().is_none_or(|prefix| is_prefix(prefix, full)));
         let decision = Decision { approve, comment, data: form, digest: full.or(digest) };

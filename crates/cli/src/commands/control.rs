@@ -1,4 +1,4 @@
-//! `stepwell cancel` and `retry`, through a server or on a data directory.
+//! `stepwell cancel`, `release` and `retry`, through a server or on a data directory.
 //!
 //! On a directory, cancelling executes nothing: it only records the end of the run.
 
@@ -30,6 +30,26 @@ pub fn cancel(args: CancelArgs) -> anyhow::Result<Exit> {
     with(&at, Missing::Refuse, async |backend| {
         let after = backend.cancel(&run, reason.as_deref()).await?;
         confirm(&after, json, &format!("{run} is cancelled"))
+    })
+}
+
+#[derive(clap::Args)]
+pub struct ReleaseArgs {
+    /// Run id, `run_…`
+    #[arg(value_name = "RUN")]
+    run: String,
+    #[command(flatten)]
+    at: Target,
+    /// Print the run as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn release(args: ReleaseArgs) -> anyhow::Result<Exit> {
+    let ReleaseArgs { run, at, json } = args;
+    with(&at, Missing::Refuse, async |backend| {
+        let after = backend.release(&run).await?;
+        confirm(&after, json, &format!("{run} is released"))
     })
 }
 

@@ -25,7 +25,7 @@ enum Command {
         /// Owner of the key (default: you; on a directory, the user admin)
         #[arg(long)]
         user: Option<String>,
-        /// Mark as an agent's key, which cannot answer gates unless granted workflow.approve by name
+        /// Mark as an agent's key: it never administers, and answers gates only if granted workflow.approve by name
         #[arg(long)]
         agent: bool,
         /// Restrict the key to this grant of its user (repeatable)

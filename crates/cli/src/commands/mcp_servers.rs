@@ -68,6 +68,9 @@ fn listed(server: &McpServerView, full: bool) -> String {
         let digest: String = tool.digest.as_ref().or(tool.accepted_digest.as_ref()).into_iter().cloned().collect();
         let digest: String = if full { digest } else { digest.chars().take(12).collect() };
         text += &format!("\n  {}  {}  {digest}", tool.name.as_ref().unwrap_or(&tool.tool), tool.standing);
+        if let Some(why) = &tool.why {
+            text += &format!("  {why}");
+        }
         if full && let Some(description) = &tool.description {
             text += &format!("\n    {}", description.replace('\n', "\n    "));
         }

@@ -89,17 +89,23 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let directory = data.directory()?;
-    let private = config.private_addresses();
+    let reach = embedded::Reach { private: config.private_addresses(), ..embedded::Reach::default() };
+    let own = (!config.own_address).then(|| reach.own.clone());
+    // Runs may continue before the server listens. Port 0 stands for any port: then the address is known later.
+    if let Some(own) = own.as_ref().filter(|_| config.listen.port() != 0) {
+        own.set(config.listen);
+    }
     let mut stop = pin!(stop);
     let home = tokio::select! {
         opened = data.open_with(config) => opened?,
         () = &mut stop => return Ok(()),
     };
-    let engine = embedded::engine(&home, private, embedded::Connect::Yes)?;
+    let engine = embedded::engine(&home, reach, embedded::Connect::Yes)?;
     let Home { store, location, config } = home;
     let address = Address(directory.join("server.url"));
     let started = |served: &Served| {
         address.write(served.address);
+        own.iter().for_each(|own| own.set(served.address));
         started(served, &location);
     };
     let server = Server { config, store, engine, directory: &directory };

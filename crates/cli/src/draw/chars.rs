@@ -23,9 +23,9 @@ pub fn clean(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Several lines for a terminal, without characters that control it or reorder text.
+/// Several lines for a terminal, with characters that control it, reorder text or are not seen escaped.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if (c.is_control() && c != '\n') || reorders(c) { '\u{fffd}' } else { c }).collect()
+    stepwell_core::unseen::escaped(text).into_owned()
 }
 
 /// Cleaned, and cut to at most `max` columns; what was cut ends in `…`.

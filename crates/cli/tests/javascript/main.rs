@@ -26,8 +26,9 @@ fn javascript(workers: usize) -> Kinds {
 }
 
 fn javascript_of(program: &Path, workers: usize) -> Kinds {
+    let worker = vec![program.as_os_str().to_owned(), WORKER.into()];
     let javascript =
-        stepwell_steps::javascript::Config { worker: vec![program.as_os_str().to_owned(), WORKER.into()], workers };
+        stepwell_steps::javascript::Config { worker, workers, ..stepwell_steps::javascript::Config::default() };
     kinds(Config { egress: Egress { allow_private: true }, javascript, ..Config::default() })
 }
 

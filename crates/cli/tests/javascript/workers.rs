@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stepwell_engine::{Kinds, StepCall};
+use stepwell_steps::javascript::WORKER;
+use stepwell_store::OrgId;
 use stepwell_testing::eventually;
 
 /// A pool whose processes can be told from those of other tests.
@@ -115,7 +117,7 @@ fn processor_time(pid: u32) -> u64 {
 
 // On one thread tasks begin in the order in which they were made.
 #[tokio::test]
-async fn whoever_asks_first_is_first_and_waiting_for_a_worker_costs_no_time_of_the_step() {
+async fn the_code_of_an_organisation_runs_in_order_and_waiting_for_a_worker_costs_no_time_of_the_step() {
     let kinds = javascript(1);
     let order = Arc::new(Mutex::new(Vec::new()));
     let mut all = Vec::new();
@@ -149,6 +151,14 @@ async fn a_worker_has_no_environment_no_files_and_few_system_calls() {
     for expected in ["NoNewPrivs:\t1", "Seccomp:\t2", "Threads:\t1"] {
         assert!(status.contains(expected), "{expected}\n{status}");
     }
+    assert_eq!(read("oom_score_adj").trim(), "1000");
+    // Tests in containers often run as root; the worker never does.
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    assert!(!field("Uid:").split_whitespace().any(|id| id == "0"), "{status}");
+    assert_eq!((&*field("CapEff:"), &*field("CapPrm:")), ("0000000000000000", "0000000000000000"), "{status}");
+    if rustix::process::geteuid().is_root() {
+        assert_eq!((&*field("Gid:"), &*field("Groups:")), ("65534\t65534\t65534\t65534", ""), "{status}");
+    }
     let limits = read("limits");
     let limit = |name: &str| {
         limits.lines().find(|line| line.starts_with(name)).unwrap().split_whitespace().rev().nth(2).unwrap().to_owned()
@@ -158,6 +168,64 @@ async fn a_worker_has_no_environment_no_files_and_few_system_calls() {
         ("0", "3", "0")
     );
     assert_ne!(limit("Max address space"), "unlimited");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn endless_code_of_one_organisation_does_not_stop_the_code_of_another() {
+    let kinds = javascript(2);
+    let endless: Vec<_> = (0..6)
+        .map(|_| {
+            let kinds = kinds.clone();
+            let call = StepCall { timeout: Duration::from_secs(3_600), ..call("for (;;);", json!({})) };
+            tokio::spawn(async move { run(&kinds, call).await })
+        })
+        .collect();
+    let mut other = call("return 7", json!({}));
+    other.caller.org = OrgId(2);
+    // Without a share of its own it would wait for minutes.
+    assert_eq!(*success(run(&kinds, other).await).body, json!(7));
+    assert!(endless.iter().all(|one| !one.is_finished()));
+    endless.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_step_gets_no_more_time_and_memory_than_the_server_allows() {
+    let worker = vec![env!("CARGO_BIN_EXE_stepwell").into(), WORKER.into()];
+    let max_timeout = Duration::from_millis(300);
+    let javascript = stepwell_steps::javascript::Config { worker, workers: 1, max_timeout, max_memory: 2 << 20 };
+    let kinds = stepwell_steps::kinds(stepwell_steps::Config { javascript, ..stepwell_steps::Config::default() });
+    let endless = StepCall { timeout: Duration::from_secs(100 * 365 * 86_400), ..call("for (;;);", json!({})) };
+    let (late, _) = failure(run(&kinds, endless).await);
+    assert_eq!(&*late.code, "timeout");
+    assert!(late.message.contains("within 0.3 s, which is this server's limit"), "{}", late.message);
+    let mut hungry = call("", json!({}));
+    hungry.input = Arc::new(json!({"code": "return 'x'.repeat(8 << 20).length", "ctx": {}, "memory": 1 << 30}));
+    let (short, _) = failure(run(&kinds, hungry).await);
+    assert_eq!(&*short.code, "memory_limit");
+    assert!(short.message.contains("2 MB, which is this server's limit"), "{}", short.message);
+}
+
+#[tokio::test]
+async fn checking_code_runs_none_of_it() {
+    let kinds = javascript(1);
+    let check = async |code: &str| kinds.get("javascript").unwrap().check(&json!({"code": code})).await;
+    for good in
+        ["return 1", "for (;;);", "while (true) await 0", "const f = () => { return {} }; // }", "with (ctx) {}"]
+    {
+        assert_eq!(check(good).await, Ok(()), "{good}");
+    }
+    for escape in [
+        "}); for (;;); (async () => {",
+        "}, (() => { for (;;); })(), async () => {",
+        "} for (;;); async function other() {",
+        "}",
+    ] {
+        assert!(check(escape).await.is_err(), "{escape}");
+    }
+    let wrong = check("let a = 1;\nlet b = ;").await.unwrap_err();
+    assert!(wrong.contains("(2:"), "{wrong}");
+    let first = check("let b = ;").await.unwrap_err();
+    assert!(first.contains("(1:9)"), "{first}");
 }
 
 fn kill(pid: u32) {

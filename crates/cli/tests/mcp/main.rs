@@ -17,6 +17,7 @@ mod proxied;
 #[path = "../server/harness.rs"]
 mod harness;
 mod seeds;
+mod shadowing;
 mod waits;
 
 use harness::{Api, Installation, Server, eventually};

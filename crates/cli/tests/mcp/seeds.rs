@@ -21,7 +21,8 @@ fn define(api: &Api, text: &str) {
 #[test]
 fn steps_call_tools_by_their_plain_names_one_after_the_other() {
     let (_place, server) = serve(&seeds(json!({})));
-    define(&server.api, RESEARCH);
+    // The tool of the document is built in since, and would need an account.
+    define(&server.api, &RESEARCH.replace("pushover_send", "push_note"));
     let run = server.api.finished("research", &json!({"topic": "AI safety"}));
     assert_eq!(statuses(&run), "search=success summarize=success notify=success", "{run:#}");
     assert_eq!(run["tasks"]["search"]["output"][0]["title"], "AI safety", "{run:#}");

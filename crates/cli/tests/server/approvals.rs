@@ -68,6 +68,42 @@ fn a_denial_cancels_a_run_that_has_no_way_for_it() {
 }
 
 #[test]
+fn everything_that_follows_an_answer_or_silence_is_shown_over_the_api_the_link_and_the_command_line() {
+    let place = Installation::new();
+    let server = place.serve();
+    let api = &server.api;
+    let far = "x".repeat(5_000);
+    api.define(&json!({"name": "pay", "tasks": {
+        "ask": {"approval": {"message": "pay?", "approvers": ["admin", "zoe"], "timeout": "1h", "on_timeout": "approve",
+            "form": {"type": "object", "properties": {"note": {"type": "string"}}}}},
+        "send": {"needs": ["ask"], "tool": "log",
+            "args": {"to": "NL01", "far": format!("{far}END"), "note": "{{tasks.ask.body.data.note}}"}},
+        "sorry": {"needs": ["ask"], "if": "tasks.ask.status == 'denied'", "tool": "log", "args": {"message": "NL02"}},
+    }}));
+    let run = api.trigger("pay", &json!({}));
+    let open = api.step(&run, "ask", "waiting");
+    let gate = api.get(&format!("/api/v1/runs/{run}/steps/ask/approval")).is(200).data();
+    let (calls, denied) = (&gate["asks"]["calls"], &gate["asks"]["on_denial"]);
+    assert_eq!((&calls[0]["step"], &calls[0]["tool"], &calls[1]), (&json!("send"), &json!("log"), &json!(null)));
+    assert_eq!((&calls[0]["input"]["args"]["to"], &calls[0]["unknown"]), (&json!("NL01"), &json!(["/args/note"])));
+    assert_eq!((&denied[0]["step"], &denied[0]["input"]["args"]["message"]), (&json!("sorry"), &json!("NL02")));
+    assert_eq!(gate["on_timeout"], "approve");
+    let warned = |warnings: &serde_json::Value| warnings.to_string().contains("no enabled user \\\"zoe\\\"");
+    assert!(warned(&gate["warnings"]) && warned(&open["warnings"]), "{gate:#} {open:#}");
+
+    let link = api.post(&format!("/api/v1/runs/{run}/steps/ask/link"), &json!({})).is(201).data();
+    let path = link["url"].as_str().unwrap().strip_prefix(&server.url).unwrap().to_string();
+    let page = server.without_key().get(&path).is(200).text();
+    let said = place.stepwell(&["deny", &run, "ask"]);
+    for (shown, silence) in [(page, "it counts as approved."), (said, "it counts as approved.")] {
+        for part in ["send", "NL01", "xEND", "/args/note", "sorry", "NL02", "Without an answer by ", silence] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
+    assert_eq!(api.end(&run)["tasks"]["sorry"]["status"], "success");
+}
+
+#[test]
 fn an_agents_key_never_answers_a_gate_unless_it_was_given_that_right_by_name() {
     let place = Installation::new();
     let server = place.serve();

@@ -102,6 +102,34 @@ fn a_step_whose_server_was_killed_is_made_again_with_the_same_key() {
 }
 
 #[test]
+fn a_step_that_runs_whenever_the_server_dies_is_quarantined_until_a_person_decides() {
+    let place = Installation::new();
+    let mut server = place.serve();
+    let outside = Outside::start();
+    outside.hold("/slow");
+    server.api.define(&json!({"name": "it", "tasks": {"slow": {"url": format!("{}/slow", outside.url)}}}));
+    let run = server.api.trigger("it", &json!({}));
+    for times in 1..=3 {
+        outside.called("/slow", times);
+        server.kill();
+        server = place.serve();
+    }
+    let view =
+        eventually("a quarantined step", || Some(server.api.run(&run)).filter(|view| view["status"] == "paused"));
+    assert_eq!(view["waiting_for"][0]["for"], "verdict", "{view:#}");
+    assert!(view["waiting_for"][0]["moved_on_by"].as_str().unwrap().contains("several times in a row"), "{view:#}");
+    assert_eq!(outside.calls("/slow").len(), 3);
+    let verdict = format!("/api/v1/runs/{run}/steps/slow/verdict");
+    let agent = server.with_key(&place.agent_key());
+    agent.post(&verdict, &json!({"verdict": "run_again"})).is(403);
+    agent.post(&format!("/api/v1/runs/{run}/release"), &json!({})).is(403);
+    server.api.post(&format!("/api/v1/runs/{run}/release"), &json!({})).is(409);
+    outside.let_go("/slow");
+    server.api.post(&verdict, &json!({"verdict": "run_again"})).is(200);
+    assert_eq!(server.api.end(&run)["status"], "completed");
+}
+
+#[test]
 fn a_stop_lets_a_running_step_end_and_takes_nothing_new() {
     let place = Installation::new();
     let mut server = place.serve();

@@ -175,6 +175,13 @@ impl Server {
         }
     }
 
+    /// The most memory that the process has had, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
     pub fn with_key(&self, key: &str) -> Api {
         Api::new(&self.url, Some(key))
     }

@@ -53,7 +53,7 @@ fn a_page_shows_what_is_asked_and_looking_at_it_decides_nothing() {
         assert_eq!(anyone.send("HEAD", &link, &[PAGE, ("sec-purpose", "prefetch")], None).status, 200);
         let page = anyone.send("GET", &link, &[PAGE], None).is(200);
         let text = page.text();
-        let all = ["deploy", &run, "ask", "admin", "4711", "/go", &digest(&server.api, &run), "until"];
+        let all = ["deploy", &run, "ask", "admin", "4711", "/go", &digest(&server.api, &run), "Without an answer by"];
         assert!(all.iter().all(|shown| text.contains(shown)), "{text}");
         assert!(text.contains("deploy &lt;b&gt;it&lt;/b&gt;?") && !text.contains("<b>it"), "{text}");
         assert!(!text.contains("<script"));

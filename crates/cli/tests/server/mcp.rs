@@ -174,9 +174,8 @@ fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
     let other = Agent::able(&server.with_key(&installation.agent_key()));
     assert_eq!(other.task(id, "working")["inputRequests"], Value::Null);
     let answer = |limit: u32| json!({"action": "accept", "content": {"decision": "approve", "limit": limit}});
-    other.ask("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(1)}}));
-    let told = other.task(id, "working")["statusMessage"].as_str().unwrap().to_string();
-    assert!(told.contains("was refused: this key is not allowed to answer it"), "{told}");
+    let told = other.send("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(1)}})).text();
+    assert!(told.contains("this key is not allowed to answer"), "{told}");
     // An answer that the form does not allow is not taken, and the next look says why.
     agent.ask("tasks/update", json!({"taskId": id, "inputResponses": {key.as_str(): answer(11)}}));
     let told = agent.task(id, "input_required")["statusMessage"].as_str().unwrap().to_string();
@@ -236,6 +235,51 @@ fn gates_are_answered_with_the_right_by_name_and_only_for_what_was_shown() {
     named_key.done("workflow_approve", shown);
     assert_eq!(server.api.end(run["run_id"].as_str().unwrap())["status"], "completed");
     assert!(named_key.refused("workflow_approve", named).contains("step-finished"));
+}
+
+#[test]
+fn a_gate_that_cannot_be_shown_in_full_is_not_asked_over_mcp() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let api = approver(&server, "ann");
+    let call = |n: usize, size: usize| {
+        (
+            format!("c{n}"),
+            json!({"needs": ["ask"], "tool": "log",
+        "args": {"text": "x".repeat(size)}}),
+        )
+    };
+    let define = |name: &str, calls: Vec<(String, Value)>| {
+        let mut tasks = json!({"ask": {"approval": {"message": "well?", "timeout": "1h", "on_timeout": "approve"}}});
+        tasks.as_object_mut().unwrap().extend(calls);
+        server.api.define(&json!({"name": name, "tasks": tasks}));
+    };
+    define("short", (0..30).map(|n| call(n, 5)).collect());
+    define("long", vec![call(0, 5_000), call(1, 5_000)]);
+    let agent = Agent::able(&api);
+    let begin = |workflow: &str| {
+        agent.call("workflow_start", json!({"workflow": workflow}))["taskId"].as_str().unwrap().to_string()
+    };
+    let short = agent.task(&begin("short"), "input_required");
+    let request = short["inputRequests"].as_object().unwrap().values().next().unwrap();
+    let message = request["params"]["message"].as_str().unwrap();
+    assert!((0..30).all(|n| message.contains(&format!("- c{n}: tool log "))), "{message}");
+    assert!(message.ends_with("it counts as approved."), "{message}");
+
+    let id = begin("long");
+    server.api.step(&id, "ask", "waiting");
+    let task = agent.task(&id, "working");
+    let told = task["statusMessage"].as_str().unwrap();
+    assert!(told.contains("too long to be shown in full") && told.contains("stepwell approve"), "{told}");
+    let gate = api.get(&format!("/api/v1/runs/{id}/steps/ask/approval")).is(200).data();
+    let key = format!("ask#1@{}", gate["digest"].as_str().unwrap());
+    let yes = json!({"action": "accept", "content": {"decision": "approve"}});
+    agent.ask("tasks/update", json!({"taskId": id, "inputResponses": {key: yes}}));
+    let named = json!({"run_id": id, "step_name": "ask", "digest": gate["digest"]});
+    assert!(Agent::plain(&api).refused("workflow_approve", named.clone()).contains("not-shown"));
+    assert_eq!(server.api.run(&id)["status"], "paused");
+    Agent::plain(&api).done("workflow_deny", named);
+    assert_eq!(server.api.end(&id)["status"], "cancelled");
 }
 
 #[test]

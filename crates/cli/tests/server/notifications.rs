@@ -304,3 +304,44 @@ fn those_who_are_connected_are_told_what_concerns_them() {
         assert!(!told.contains("gate_answered"), "ben did not want to see that: {told}");
     }
 }
+
+#[test]
+fn the_server_s_pushover_token_goes_to_the_service_only() {
+    let outside = Outside::start();
+    let place = Installation::new().variable("PUSHOVER_TOKEN", "t-server");
+    let server = place.serve();
+    let theirs = server.api.new_organisation("other");
+    let mut request =
+        json!({"name": "p", "medium": "pushover", "organisation": true, "user_key": "u", "url": outside.url});
+    let refused = theirs.post("/api/v1/channels", &request).refused(422, "invalid-input");
+    assert!(refused.to_string().contains("needs a `token` of its own"), "{refused}");
+    request["token"] = json!("t-mine");
+    channel(&theirs, request);
+    workflows(&theirs);
+    theirs.finished("fails", &json!({}));
+    let told = eventually("a message", || outside.calls("/1/messages.json").into_iter().next());
+    let body = told.body;
+    assert!(body.contains("t-mine") && !body.contains("t-server"), "{body}");
+}
+
+#[test]
+fn a_channel_follows_the_policies_on_hosts() {
+    let outside = Outside::start();
+    let place = Installation::new();
+    let server = place.serve();
+    let api = &server.api;
+    workflows(api);
+    channel(
+        api,
+        json!({"name": "hook", "medium": "slack", "organisation": true, "url": format!("{}/hook", outside.url)}),
+    );
+    api.call("PUT", "/api/v1/policies/p", &json!({"calls": "host:127.0.0.1", "effect": "deny"})).is(200);
+    api.finished("fails", &json!({}));
+    let told = eventually("a delivery that ended", || {
+        let all = api.get("/api/v1/notifications").is(200).data();
+        all.as_array().unwrap().iter().find(|one| one["status"] != "waiting").cloned()
+    });
+    assert_eq!(told["status"], "failed", "{told:#}");
+    assert!(told["error"].to_string().contains("the policy p"), "{told:#}");
+    assert_eq!(outside.count(), 0);
+}

@@ -37,6 +37,29 @@ fn a_policy_is_made_shown_changed_and_removed_by_administrators() {
 }
 
 #[test]
+fn no_agents_key_changes_a_policy_over_the_api_or_the_command_line() {
+    let place = Installation::new();
+    let server = place.serve();
+    let api = &server.api;
+    let held = json!({"calls": "tool:*", "effect": "require_approval"});
+    let held = api.call("PUT", "/api/v1/policies/held", &held).is(200).data();
+    let key = api.new_key(json!({"name": "agent", "agent": true, "grants": ["admin", "workflow.approve"]}));
+    let agent = server.with_key(&key);
+    let relaxed = json!({"calls": "tool:*", "effect": "allow"});
+    agent.call("PUT", "/api/v1/policies/held", &relaxed).refused(403, "refused");
+    agent.delete("/api/v1/policies/held").refused(403, "refused");
+    agent.post("/api/v1/keys", &json!({"name": "mine"})).refused(403, "refused");
+    agent.post("/api/v1/sign-in-links", &json!({})).refused(403, "refused");
+    agent.call("PATCH", "/api/v1/users/admin", &json!({"grants": ["operator"]})).refused(403, "refused");
+    for command in [&["policy", "delete", "held"][..], &["policy", "set", "held", "tool:*", "allow"]] {
+        let output = place.command().args(command).env("STEPWELL_KEY", &key).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains("an agent's key never has the right admin"), "{said}");
+    }
+    assert_eq!(api.get("/api/v1/policies/held").is(200).data(), held);
+}
+
+#[test]
 fn what_is_wrong_with_a_policy_is_said_with_its_place() {
     let place = Installation::new();
     let server = place.serve();

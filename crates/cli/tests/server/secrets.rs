@@ -114,3 +114,86 @@ fn the_embedded_store_makes_its_master_key_when_it_is_needed() {
     let said = place.stepwell_with(&["secret", "set", "OTHER"], &[], "another-secret");
     assert!(said.contains("and there is none here") && !file.exists(), "{said}");
 }
+
+#[test]
+fn a_key_of_this_server_is_no_secret() {
+    let place = place(MASTER);
+    let server = place.serve();
+    let api = &server.api;
+    let key = api.new_key(json!({"name": "ci"}));
+    for value in [key.clone(), format!("Bearer {key}"), format!(" {key}\n"), place.agent_key()] {
+        let refused = api.call("PUT", "/api/v1/secrets/KEY", &json!({"value": value})).refused(422, "invalid-input");
+        assert!(
+            refused.to_string().contains("a key of this server") && !refused.to_string().contains(&key),
+            "{refused}"
+        );
+    }
+    let other = format!("sw_{}", "x".repeat(40));
+    api.call("PUT", "/api/v1/secrets/KEY", &json!({"value": other})).is(200);
+}
+
+#[test]
+fn requests_are_signed_only_with_the_right_to_the_secret_and_for_its_hosts() {
+    let place = place(MASTER);
+    let server = place.serve();
+    let outside = Outside::start();
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let put = |body: serde_json::Value| server.api.call("PUT", "/api/v1/secrets/WEBHOOK_SIGNING_SECRET", &body).is(200);
+    put(json!({"value": secret}));
+    server.api.define(&json!({"name": "it", "tasks": {"go": {"url": format!("{}/{{{{input.n}}}}", outside.url)}}}));
+    let signed = |api: &crate::harness::Api, n: &str| {
+        assert_eq!(api.finished("it", &json!({"n": n}))["status"], "completed");
+        outside.calls(&format!("/{n}"))[0].header("webhook-signature").is_some()
+    };
+    let without = server.api.new_user("ann", &["workflow.run", "workflow.read", "tool:*"]);
+    let with = server.api.new_user("bob", &["workflow.run", "workflow.read", "tool:*", "secret:WEBHOOK_*"]);
+    assert!(signed(&server.api, "admin"));
+    assert!(signed(&with, "with"));
+    assert!(!signed(&without, "without"));
+    put(json!({"hosts": ["api.example.com"]}));
+    assert!(!signed(&server.api, "elsewhere"));
+    put(json!({"hosts": ["127.0.0.1"]}));
+    assert!(signed(&server.api, "here"));
+}
+
+#[test]
+fn a_policy_on_http_also_holds_for_fetch_in_code() {
+    let place = Installation::new();
+    let server = place.serve();
+    let outside = Outside::start();
+    let code = "return (await fetch(ctx.input.url)).status";
+    let tasks = json!({"go": {"javascript": code, "retries": 0}});
+    server.api.define(&json!({"name": "it", "allow_hosts": ["127.0.0.1"], "tasks": tasks}));
+    let input = json!({"url": format!("{}/x", outside.url)});
+    let policy = |calls: &str, effect: &str| {
+        server.api.call("PUT", "/api/v1/policies/p", &json!({"calls": calls, "effect": effect})).is(200);
+        server.api.finished("it", &input)
+    };
+    for (calls, effect) in [("tool:http*", "deny"), ("tool:fetch", "deny"), ("tool:http", "require_approval")] {
+        let run = policy(calls, effect);
+        assert_eq!(run["status"], "failed", "{calls}: {run:#}");
+        assert!(run["tasks"]["go"]["error"]["message"].to_string().contains("the policy p"), "{run:#}");
+    }
+    assert_eq!(outside.count(), 0);
+    assert_eq!(policy("tool:mail*", "deny")["status"], "completed");
+}
+
+#[test]
+fn a_step_cannot_call_the_server_it_runs_on_unless_that_is_allowed() {
+    let check = |place: Installation, expected: &str| {
+        let server = place.serve();
+        let code = "return (await fetch(ctx.input.url)).status";
+        let tasks = json!({
+            "http": {"url": "{{input.url}}", "method": "GET", "retries": 0},
+            "code": {"javascript": code, "retries": 0},
+        });
+        server.api.define(&json!({"name": "it", "allow_hosts": ["127.0.0.1"], "tasks": tasks}));
+        let run = server.api.finished("it", &json!({"url": format!("http://{}/metrics", server.address())}));
+        assert_eq!(run["status"], expected, "{run:#}");
+        run
+    };
+    let run = check(Installation::new(), "failed");
+    assert_eq!(run["tasks"]["http"]["error"]["code"], "egress_refused", "{run:#}");
+    assert!(run["tasks"]["code"]["error"]["message"].to_string().contains("this server itself"), "{run:#}");
+    check(Installation::new().config("own_address: true\n"), "completed");
+}

@@ -17,7 +17,7 @@ pub const PUBLIC: [&str; 6] = [
     "POST /approve/{token}",
 ];
 /// Routes that answer without end: they have tests of their own.
-const ENDLESS: [&str; 2] = ["GET /api/v1/events", "GET /api/v1/ws"];
+pub const ENDLESS: [&str; 2] = ["GET /api/v1/events", "GET /api/v1/ws"];
 /// Routes whose parameter names something of the caller's own organisation, made if it is not there.
 const OWN: [&str; 5] = [
     "PUT /api/v1/roles/{role}",
@@ -29,13 +29,13 @@ const OWN: [&str; 5] = [
 /// What somebody without any right may still do: see who they are and what is theirs, and leave.
 const HARMLESS: [&str; 4] = ["GET /api/v1/me", "GET /api/v1/keys", "GET /api/v1/usage", "POST /api/v1/sign-out"];
 
-struct Route {
-    name: String,
-    method: String,
-    path: String,
+pub struct Route {
+    pub name: String,
+    pub method: String,
+    pub path: String,
 }
 
-fn routes(api: &Api) -> Vec<Route> {
+pub fn routes(api: &Api) -> Vec<Route> {
     let described = api.get("/openapi.json").is(200).json();
     let paths = described["paths"].as_object().unwrap().iter();
     let all = paths.flat_map(|(path, methods)| {
@@ -53,7 +53,7 @@ fn routes(api: &Api) -> Vec<Route> {
 }
 
 /// Things of the first organisation.
-struct Things {
+pub struct Things {
     workflow: String,
     run: String,
     waiting: String,
@@ -103,7 +103,7 @@ fn things(api: &Api, outside: &Outside) -> Things {
 }
 
 /// A path with the first organisation's things in it.
-fn filled(route: &Route, things: &Things) -> String {
+pub fn filled(route: &Route, things: &Things) -> String {
     let in_run = route.path.contains("/runs/{run}/");
     let deliver = route.path.ends_with("/deliver");
     let parts = route.path.split('/').map(|part| match part {
@@ -133,7 +133,7 @@ fn filled(route: &Route, things: &Things) -> String {
 }
 
 /// A body that would do, so that a refusal is about who asks.
-fn body(route: &Route) -> Value {
+pub fn body(route: &Route) -> Value {
     let flow = json!({"name": "secret-flow", "tasks": {"rest": {"sleep": 0}}});
     match route.name.as_str() {
         "POST /api/v1/workflows" | "PUT /api/v1/workflows/{id}" | "POST /api/v1/check" => flow,
@@ -168,7 +168,7 @@ fn call(api: &Api, route: &Route, path: &str) -> Answer {
 }
 
 /// All that can be seen of an organisation, without when keys were last used.
-fn everything(api: &Api, things: &Things) -> Value {
+pub fn everything(api: &Api, things: &Things) -> Value {
     let mut keys = api.get("/api/v1/keys").is(200).data();
     keys.as_array_mut().unwrap().iter_mut().for_each(|key| key["last_used_at"] = Value::Null);
     let path = |path: &str| api.get(path).is(200).json();
@@ -197,14 +197,14 @@ fn everything(api: &Api, things: &Things) -> Value {
     json!({"keys": keys, "runs": runs, "lists": lists.map(path)})
 }
 
-struct Scene {
-    server: Server,
-    things: Things,
+pub struct Scene {
+    pub server: Server,
+    pub things: Things,
     _outside: Outside,
     _place: Installation,
 }
 
-fn scene() -> Scene {
+pub fn scene() -> Scene {
     let servers = "mcpServers: {secret-server: {command: /nowhere/secret-program}}\n";
     let place = Installation::new().variable("STEPWELL_MASTER_KEY", crate::canary::MASTER).config(servers);
     let server = place.serve();
@@ -273,7 +273,7 @@ fn no_route_but_the_public_ones_answers_without_a_key() {
             let answer = call(caller, &route, &filled(&route, things));
             // Guessing is slowed down after a while, which is as good.
             let expected: &[u16] = match route.name.as_str() {
-                "GET /sign-in/{link}" => &[401],
+                "GET /sign-in/{link}" => &[401, 429],
                 name if PUBLIC.contains(&name) => &[404, 429],
                 _ if caller.key.is_some() => &[401, 429],
                 _ => &[401],
@@ -288,7 +288,7 @@ fn no_route_but_the_public_ones_answers_without_a_key() {
 }
 
 #[test]
-fn somebody_without_rights_can_do_nothing_in_their_own_organisation() {
+fn a_user_without_rights_can_do_nothing_in_their_own_organisation() {
     let Scene { server, things, .. } = &scene();
     let nobody = server.api.new_user("nobody", &[]);
     let before = everything(&server.api, things);

@@ -29,7 +29,9 @@ impl<'a> Eval<'a> {
             Node::Call { .. } => return self.call(ix, absent),
             Node::Not(of) => !self.node(*of, absent)?.is_true(),
             Node::Compare(comparison, left, right) => {
-                comparison.holds(&self.node(*left, absent)?, &self.node(*right, absent)?)
+                let (left, right) = (self.node(*left, absent)?, self.node(*right, absent)?);
+                self.names.spend(left.cost().min(right.cost()));
+                comparison.holds(&left, &right)
             }
             Node::SameText { path, text, negated } => {
                 same_text(&self.node(*path, absent)?, text.as_deref()) != *negated
@@ -38,6 +40,28 @@ impl<'a> Eval<'a> {
             Node::Any(list) => self.any_is(true, *list, absent)?.is_some(),
         };
         Ok(Val::Bool(bool))
+    }
+
+    pub fn can_hold(&self, ix: NodeIx, is_known: &dyn Fn(&Path) -> bool) -> bool {
+        match self.expr.node(ix) {
+            Node::All(list) => self.expr.operands(*list).iter().all(|ix| self.can_hold(*ix, is_known)),
+            Node::Any(list) => self.expr.operands(*list).iter().any(|ix| self.can_hold(*ix, is_known)),
+            _ if self.is_known(ix, is_known) => self.node(ix, Absent::Null).is_ok_and(|value| value.is_true()),
+            _ => true,
+        }
+    }
+
+    fn is_known(&self, ix: NodeIx, is_known: &dyn Fn(&Path) -> bool) -> bool {
+        match self.expr.node(ix) {
+            Node::Literal(_) => true,
+            Node::Path(path) => is_known(path),
+            Node::Not(of) => self.is_known(*of, is_known),
+            Node::Compare(_, left, right) => self.is_known(*left, is_known) && self.is_known(*right, is_known),
+            Node::SameText { path, .. } => self.is_known(*path, is_known),
+            Node::Default(list) | Node::All(list) | Node::Any(list) | Node::Call { list, .. } => {
+                self.expr.operands(*list).iter().all(|ix| self.is_known(*ix, is_known))
+            }
+        }
     }
 
     fn path(&self, path: &'a Path, absent: Absent) -> Result<Val<'a>, Missing> {
@@ -82,6 +106,7 @@ impl<'a> Eval<'a> {
         let operands = self.expr.operands(*list);
         for (argument, ix) in arguments.iter_mut().zip(operands) {
             *argument = self.node(*ix, inside)?;
+            self.names.spend(function.cost(argument));
         }
         match (function.call(&mut arguments[..operands.len()]), absent) {
             (Ok(value), _) => Ok(value),

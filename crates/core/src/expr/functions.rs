@@ -21,6 +21,7 @@
 use super::number::{self, Num};
 use super::value::{Bounded, View};
 use super::{Missing, Span, Val};
+use crate::value::VALUE_WEIGHT;
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -95,6 +96,17 @@ impl CallError {
 type Outcome<'a> = Result<Val<'a>, CallError>;
 
 impl Function {
+    /// The bytes of an argument that a call reads.
+    pub fn cost(self, argument: &Val<'_>) -> usize {
+        match (self, argument.view()) {
+            (Function::Exists | Function::First | Function::Last, _) => 0,
+            (Function::Len, View::List(_) | View::Object(_)) => 0,
+            (Function::Contains, View::List(list)) => list.len() * VALUE_WEIGHT,
+            (Function::Contains | Function::Keys, View::Object(map)) => map.len() * VALUE_WEIGHT,
+            _ => argument.cost(),
+        }
+    }
+
     /// Calls the function. [`Function::arity`] was checked; arguments may be moved out of the slice.
     pub fn call<'a>(self, arguments: &mut [Val<'a>]) -> Outcome<'a> {
         if let Function::Min | Function::Max = self {

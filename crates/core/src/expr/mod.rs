@@ -116,6 +116,11 @@ impl Expr {
         Ok(self.read(names)?.is_true())
     }
 
+    /// Whether a condition may hold, given that only some paths are known. True in case of doubt.
+    pub fn can_hold(&self, names: &dyn Names, is_known: &dyn Fn(&Path) -> bool) -> bool {
+        Eval { expr: self, names }.can_hold(self.root, is_known)
+    }
+
     fn node(&self, ix: NodeIx) -> &Node {
         &self.nodes[ix.0 as usize]
     }

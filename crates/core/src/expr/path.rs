@@ -104,6 +104,9 @@ pub enum Var {
 pub trait Names {
     /// Follows `path.rest()` from what `path.var` refers to; see [`walk`].
     fn find<'a>(&'a self, path: &Path) -> Found<'a>;
+
+    /// Counts bytes that an evaluation reads or copies. Evaluation stays cheap to bound without a clock.
+    fn spend(&self, _bytes: usize) {}
 }
 
 pub enum Found<'a> {

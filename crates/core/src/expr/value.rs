@@ -1,6 +1,7 @@
 //! The values of expressions, mostly borrowed from the run's data: equality, order, truthiness and text.
 
 use super::number::Num;
+use crate::value::{VALUE_WEIGHT, weight};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -92,6 +93,16 @@ impl<'a> Val<'a> {
             Val::Str(text) => View::Text(text),
             Val::Json(value) => View::of(value),
             Val::Owned(value) => View::of(value),
+        }
+    }
+
+    /// The bytes that reading the whole value touches.
+    pub(crate) fn cost(&self) -> usize {
+        match self {
+            Val::Null | Val::Bool(_) | Val::Int(_) => VALUE_WEIGHT,
+            Val::Str(text) => VALUE_WEIGHT + text.len(),
+            Val::Json(value) => weight(value),
+            Val::Owned(value) => weight(value),
         }
     }
 

@@ -66,10 +66,11 @@ struct Builder {
 impl Builder {
     fn new(mut spec: Spec) -> Builder {
         let output = spec.output.as_ref().map(|(template, _)| template.clone());
-        let steps = spec.steps.iter_mut().map(|step| Step {
+        let steps = spec.steps.iter_mut().enumerate().map(|(order, step)| Step {
             def: step.def.clone(),
             scope: ScopeIx::ROOT,
             local: 0,
+            order: order as u32,
             in_edges: 0,
             outs: Vec::new(),
             variable: None,
@@ -202,6 +203,7 @@ impl Builder {
                     continue;
                 };
                 let (loop_step, body_scope) = self.add_loop(header, region.scope);
+                self.graph.steps[loop_step.0 as usize].order = cycle.members[0].0;
                 let (body, outs) = loops::contract(&mut region, &cycle, header, loop_step);
                 self.leave_through(region.scope, loop_step, &outs);
                 self.graph.steps[loop_step.0 as usize].outs = outs;
@@ -254,7 +256,15 @@ impl Builder {
         let on_fail = if self.spec.dialect == Dialect::Flow { OnFail::Abort } else { OnFail::Route };
         let kind = Kind::Loop { body, limit: self.spec.max_iterations };
         let def = StepDef { join: head.join, on_fail, ..StepDef::new(format!("loop:{}", head.name), kind) };
-        self.graph.steps.push(Step { def, scope: outer, local: 0, in_edges: 0, outs: Vec::new(), variable: None });
+        self.graph.steps.push(Step {
+            def,
+            scope: outer,
+            local: 0,
+            order: 0,
+            in_edges: 0,
+            outs: Vec::new(),
+            variable: None,
+        });
         self.graph.scopes.push(Scope { owner: Some(step), ..Scope::default() });
         (step, body)
     }

@@ -81,6 +81,8 @@ pub struct Step {
     pub scope: ScopeIx,
     /// Position in its scope's `steps`.
     pub local: u32,
+    /// Position in the definition. A loop made from a cycle has that of its first step.
+    pub order: u32,
     pub in_edges: u32,
     pub outs: Vec<Out>,
     /// The number of its `ctx` variable.

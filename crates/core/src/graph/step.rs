@@ -225,6 +225,15 @@ pub enum OnTimeout {
     Approve,
 }
 
+impl OnTimeout {
+    pub fn name(self) -> &'static str {
+        match self {
+            OnTimeout::Deny => "deny",
+            OnTimeout::Approve => "approve",
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Each {
     pub items: Template,

@@ -69,9 +69,10 @@ impl Planner<'_> {
         let state = self.state(at);
         if self.at_most_once(at).is_some() {
             self.outcome_unknown(at);
-        } else if state.losses >= limits::MAX_LOSSES {
-            let message = format!("its node was lost {} times in a row", limits::MAX_LOSSES + 1);
-            self.fail(at, Status::Failed, Failure::new("worker_lost", message), None);
+        } else if state.losses.saturating_add(1) >= self.env.max_losses {
+            // It may be what ends the nodes.
+            let attempt = state.attempt;
+            self.fact(Fact::Unsure { step: at, attempt });
         } else {
             self.again(at, Reason::WorkerLost);
         }
@@ -113,19 +114,23 @@ impl Planner<'_> {
     }
 
     pub(super) fn timer(&mut self, timer: Timer) -> Result<(), Ignored> {
-        let Some(at) = timer.at else { return self.expire(timer) };
+        let Some(at) = timer.at else {
+            return if timer.kind == TimerKind::Continue { self.go_on(timer) } else { self.expire(timer) };
+        };
         let phases: &[Phase] = match timer.kind {
             TimerKind::Wake => &[Phase::Sleeping],
             TimerKind::Retry => &[Phase::Backoff],
             TimerKind::Timeout => &[Phase::Webhook, Phase::Gate, Phase::Child],
             TimerKind::Escalate => &[Phase::Gate],
-            TimerKind::Expire => &[],
+            TimerKind::Expire | TimerKind::Continue => &[],
         };
         self.expect(at, Some(timer.attempt), phases)?;
         let state = self.state(at);
         let due = match timer.kind {
             TimerKind::Escalate => state.more.as_ref().and_then(|more| more.escalate),
-            TimerKind::Wake | TimerKind::Retry | TimerKind::Timeout | TimerKind::Expire => state.due,
+            TimerKind::Wake | TimerKind::Retry | TimerKind::Timeout | TimerKind::Expire | TimerKind::Continue => {
+                state.due
+            }
         };
         if due.ok_or(Ignored::NotWaiting)? > self.env.now {
             return Err(Ignored::NotDue);
@@ -137,9 +142,20 @@ impl Planner<'_> {
                 let until = self.state(at).due;
                 self.fact(Fact::Escalated { step: at, until });
             }
-            TimerKind::Expire => {}
+            TimerKind::Expire | TimerKind::Continue => {}
         }
         Ok(())
+    }
+
+    /// Makes the decisions that are left, if there are any.
+    fn go_on(&self, timer: Timer) -> Result<(), Ignored> {
+        match self.run.status {
+            RunStatus::New | RunStatus::Queued => Err(Ignored::NotStarted),
+            RunStatus::Running if timer.attempt != self.run.generation => Err(Ignored::StaleAttempt),
+            RunStatus::Running if !self.run.has_decisions_left() => Err(Ignored::NotWaiting),
+            RunStatus::Running => Ok(()),
+            _ => Err(Ignored::RunFinished),
+        }
     }
 
     fn expire(&mut self, timer: Timer) -> Result<(), Ignored> {
@@ -226,7 +242,8 @@ impl Planner<'_> {
             Verdict::Happened { body } => self.succeed(at, Reply::body(body)),
             Verdict::RunAgain => self.again(at, Reason::Asked),
             Verdict::Fail => {
-                let failure = Failure::new("outcome_unknown", format!("declared failed by {by}"));
+                let code = if self.state(at).is_quarantined() { "worker_lost" } else { "outcome_unknown" };
+                let failure = Failure::new(code, format!("declared failed by {by}"));
                 self.fail(at, Status::Failed, failure, None);
             }
         }

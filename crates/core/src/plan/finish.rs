@@ -1,7 +1,7 @@
 //! The end of a step (rule R3), and its effect on the steps after it (rule R2) and on the whole run (rules R4, R6).
 
-use super::start::{Readiness, first_match, readiness};
-use super::{Effect, Planner, Task};
+use super::start::first_match;
+use super::{Effect, Planner};
 use crate::event::{Failure, Reply, Timer, TimerKind};
 use crate::expr::StepIx;
 use crate::fact::{End, Fact};
@@ -41,7 +41,6 @@ impl Planner<'_> {
         let attempt = self.last_attempt(at);
         let (status, output) = (Status::Success, Some(output));
         self.fact(Fact::Finished { step: at, attempt, status, exit, output, variable, failure: None });
-        self.after_end(at);
     }
 
     /// Ends a loop that was left by its edges; a loop has no result of its own.
@@ -49,7 +48,6 @@ impl Planner<'_> {
         let attempt = self.last_attempt(at);
         let (status, output, variable) = (Status::Success, None, None);
         self.fact(Fact::Finished { step: at, attempt, status, exit, output, variable, failure: None });
-        self.after_end(at);
     }
 
     pub(super) fn fail(&mut self, at: At, status: Status, failure: Failure, reply: Option<Reply>) {
@@ -63,17 +61,14 @@ impl Planner<'_> {
         let attempt = self.last_attempt(at);
         let aborts = (exit == Exit::Open).then(|| failure.clone());
         self.fact(Fact::Finished { step: at, attempt, status, exit, output, variable, failure: Some(failure) });
-        match aborts {
-            Some(failure) => {
-                let end = if status == Status::Denied { RunStatus::Cancelled } else { RunStatus::Failed };
-                self.end_run(end, Some(self.about(at, &failure)), None);
-            }
-            None => self.after_end(at),
+        if let Some(failure) = aborts {
+            let end = if status == Status::Denied { RunStatus::Cancelled } else { RunStatus::Failed };
+            self.end_run(end, Some(self.about(at, &failure)), None);
         }
     }
 
     /// Which edges a failed step takes; `Open` means that the failure aborts the run.
-    fn failed_exit(&self, at: At, status: Status) -> Exit {
+    pub(super) fn failed_exit(&self, at: At, status: Status) -> Exit {
         let step = self.graph.step(at.step);
         if status == Status::Denied
             && !step.def.branches.is_empty()
@@ -102,28 +97,6 @@ impl Planner<'_> {
     pub(super) fn about(&self, at: At, failure: &Failure) -> Failure {
         let message = format!("{}: {}", self.run.path(self.graph, at), failure.message);
         Failure { message: message.into(), ..failure.clone() }
-    }
-
-    /// Called once the out-edges are decided: checks the steps they lead to, and whether this was the last step.
-    pub(super) fn after_end(&mut self, at: At) {
-        let graph = self.graph;
-        for out in &graph.step(at.step).outs {
-            let Target::Step(to) = out.to else { continue };
-            let target = At { step: to, ..at };
-            let state = self.state(target);
-            if state.phase != Phase::Idle {
-                continue;
-            }
-            let step = graph.step(to);
-            match readiness(step.def.join, step.in_edges, state) {
-                Readiness::Wait => {}
-                Readiness::Start => self.agenda.push_back(Task::Start(target)),
-                Readiness::Skip => self.agenda.push_front(Task::Skip(target)),
-            }
-        }
-        if self.run.instances[at.instance as usize].remaining == 0 {
-            self.agenda.push_back(Task::Close(at.instance));
-        }
     }
 
     /// Applies rule R4 to an instance whose steps have all ended. Also returns the first unhandled failure.

@@ -4,24 +4,18 @@
 //! The request is a payload that carries its own digest, built once when the gate opens. An answer refers to that
 //! digest.
 
+use super::covered::CallList;
 use super::start::StartError;
 use super::{Effect, Planner};
-use crate::approval::{call_digest, digest};
+use crate::approval::digest;
 use crate::event::{Answer, Failure, Ignored, Reply, Timer, TimerKind};
-use crate::expr::{StepIx, Var};
 use crate::fact::{Fact, Reason, Wait};
-use crate::graph::{Call, Gate, Handle, Join, Kind, OnTimeout, ScopeIx, Target};
+use crate::graph::{Gate, Kind, OnTimeout};
 use crate::run::{At, Exit, Status};
-use crate::template::Template;
 use crate::time::{Millis, Time};
 use crate::value::check_size;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-
-/// The most calls that one gate lists.
-const MAX_CALLS: usize = 200;
-/// Bytes of arguments shown in full. Arguments beyond the limit are still covered by their digest.
-const MAX_SHOWN: usize = 256 * 1024;
 
 /// What an approval request is made of.
 struct Request {
@@ -29,19 +23,11 @@ struct Request {
     attempt: u32,
     ask: Map<String, Value>,
     until: Option<Time>,
-    calls: Vec<Value>,
-}
-
-/// The calls that a request covers, and how many bytes of arguments can still be shown in full.
-struct CallList {
-    calls: Vec<Value>,
-    bytes_left: usize,
-}
-
-impl CallList {
-    fn new() -> CallList {
-        CallList { calls: Vec::new(), bytes_left: MAX_SHOWN }
-    }
+    /// What happens at `until`.
+    on_timeout: OnTimeout,
+    calls: CallList,
+    /// Calls that may follow a denial.
+    on_denial: Option<CallList>,
 }
 
 impl Planner<'_> {
@@ -59,8 +45,9 @@ impl Planner<'_> {
         let until = gate.timeout.map(|timeout| self.env.now + timeout);
         let escalate = gate.escalate_after.map(|after| self.env.now + after);
         let attempt = self.state(at).attempt + 1;
-        let calls = self.covered(at);
-        let shown = self.approval_request(Request { at, attempt, ask, until, calls });
+        let (calls, on_denial) = self.covered(at);
+        let (on_timeout, on_denial) = (gate.on_timeout, Some(on_denial));
+        let shown = self.approval_request(Request { at, attempt, ask, until, on_timeout, calls, on_denial });
         check_size(&shown).map_err(StartError::Size)?;
         let shown = self.add(shown);
         self.enter(at, Some(shown), Wait::Gate { until, escalate });
@@ -78,9 +65,9 @@ impl Planner<'_> {
         let attempt = self.state(at).attempt;
         let until = timeout.map(|timeout| self.env.now + timeout);
         let input = self.state(at).input.and_then(|input| self.run.values.get(input)).cloned().unwrap_or_default();
-        let mut list = CallList::new();
-        list.calls.push(self.call(at, &mut list.bytes_left, Some(input)));
-        let shown = self.approval_request(Request { at, attempt, ask, until, calls: list.calls });
+        let calls = self.held_call(at, input);
+        let on_timeout = OnTimeout::Deny;
+        let shown = self.approval_request(Request { at, attempt, ask, until, on_timeout, calls, on_denial: None });
         let ask = self.add(shown);
         let note = note.map(|note| self.add(Arc::unwrap_or_clone(note)));
         self.fact(Fact::Held { step: at, attempt, ask, until, note });
@@ -89,13 +76,18 @@ impl Planner<'_> {
 
     /// The full approval request, with a digest over the request and its subject.
     fn approval_request(&self, request: Request) -> Value {
-        let Request { at, attempt, mut ask, until, calls } = request;
-        if calls.len() >= MAX_CALLS {
-            // Calls that are not listed are not covered.
-            ask.insert("more_calls".into(), true.into());
+        let Request { at, attempt, mut ask, until, on_timeout, calls, on_denial } = request;
+        let lists = [Some(("calls", "more_calls", calls)), on_denial.map(|list| ("on_denial", "more_on_denial", list))];
+        for (name, more, list) in lists.into_iter().flatten() {
+            if !list.calls.is_empty() {
+                ask.insert(name.into(), Value::Array(list.calls));
+            }
+            if list.more > 0 {
+                ask.insert(more.into(), list.more.into());
+            }
         }
-        if !calls.is_empty() {
-            ask.insert("calls".into(), Value::Array(calls));
+        if until.is_some() {
+            ask.insert("on_timeout".into(), on_timeout.name().into());
         }
         let about = json!({
             "run": &*self.run.id,
@@ -108,134 +100,8 @@ impl Planner<'_> {
         });
         ask.insert("generation".into(), self.run.generation.into());
         ask.insert("digest".into(), digest(&about).into());
+        ask.insert("asked_at".into(), self.env.now.0.into());
         Value::Object(ask)
-    }
-
-    /// The calls that are not made until this gate is approved.
-    fn covered(&self, at: At) -> Vec<Value> {
-        let scope = self.graph.scope(self.graph.step(at.step).scope);
-        let behind = self.behind(at.step, scope.steps.len());
-        let mut list = CallList::new();
-        for &step in scope.steps.iter().filter(|step| behind[self.graph.step(**step).local as usize]) {
-            self.list(At { step, ..at }, &mut list);
-        }
-        list.calls
-    }
-
-    /// Which steps of a gate's scope cannot start before the gate is approved, by their position in the scope. A step
-    /// that waits for all its edges waits for the gate if one edge does; a step that needs only some edge waits for it
-    /// only if all edges do.
-    fn behind(&self, gate: StepIx, steps: usize) -> Vec<bool> {
-        let mut behind = vec![false; steps];
-        let mut edges = vec![0; steps];
-        let mut todo = vec![gate];
-        while let Some(from) = todo.pop() {
-            let approved = |handle: Handle| from != gate || !matches!(handle, Handle::ERROR | Handle::DENIED);
-            for out in self.graph.step(from).outs.iter().filter(|out| approved(out.handle)) {
-                let Target::Step(to) = out.to else { continue };
-                let step = self.graph.step(to);
-                let own = step.local as usize;
-                edges[own] += 1;
-                let waits = match step.def.join {
-                    Join::Every | Join::Settled => true,
-                    Join::Some | Join::Any => edges[own] == step.in_edges,
-                };
-                if waits && !std::mem::replace(&mut behind[own], true) {
-                    todo.push(to);
-                }
-            }
-        }
-        behind
-    }
-
-    fn list(&self, at: At, list: &mut CallList) {
-        if list.calls.len() >= MAX_CALLS {
-            return;
-        }
-        let kind = &self.graph.step(at.step).def.kind;
-        match kind {
-            Kind::Call { input, .. } | Kind::Child { input, .. } => {
-                let known = self.is_settled(at, kind, input).then(|| self.resolve(at, input).ok()).flatten();
-                let input = known.map(|payload| Arc::unwrap_or_clone(payload.value));
-                list.calls.push(self.call(at, &mut list.bytes_left, input));
-            }
-            Kind::Each(_) | Kind::Loop { .. } => {
-                let name = self.run.path(self.graph, at);
-                self.list_body(kind.body(), &name, &mut list.calls);
-            }
-            _ => {}
-        }
-    }
-
-    /// Lists calls inside a loop or for_each, whose arguments are unknown before it has begun.
-    fn list_body(&self, body: Option<ScopeIx>, around: &str, calls: &mut Vec<Value>) {
-        for &step in body.iter().flat_map(|body| &self.graph.scope(*body).steps) {
-            let def = &self.graph.step(step).def;
-            let path = format!("{around}[*].{}", def.name);
-            match &def.kind {
-                _ if calls.len() >= MAX_CALLS => return,
-                Kind::Call { .. } | Kind::Child { .. } => calls.push(self.unknown_call(step, path)),
-                kind => self.list_body(kind.body(), &path, calls),
-            }
-        }
-    }
-
-    fn call(&self, at: At, bytes_left: &mut usize, input: Option<Value>) -> Value {
-        let kind = &self.graph.step(at.step).def.kind;
-        let path = self.run.path(self.graph, at);
-        let Some(input) = input else { return self.unknown_call(at.step, path) };
-        let mut call = json!({"step": path, "kind": kind.name()});
-        if let Kind::Child { workflow, .. } = kind {
-            call["workflow"] = Value::from(&**workflow);
-        }
-        call["digest"] = call_digest(kind.name(), &input).into();
-        match bytes_left.checked_sub(input.to_string().len()) {
-            Some(left) => {
-                *bytes_left = left;
-                call["input"] = input;
-            }
-            None => call["too_large_to_show"] = true.into(),
-        }
-        call
-    }
-
-    /// A call whose arguments depend on what is still to happen: it is listed but not covered.
-    fn unknown_call(&self, step: StepIx, path: String) -> Value {
-        let def = &self.graph.step(step).def;
-        let mut call = json!({"step": path, "kind": def.kind.name(), "not_yet_known": true});
-        if let Some(tool) = def.written.get("tool").and_then(Value::as_str) {
-            call["tool"] = tool.into();
-        }
-        call
-    }
-
-    /// Whether the arguments stay the same whenever they are resolved from now on.
-    fn is_settled(&self, at: At, kind: &Kind, input: &Template) -> bool {
-        if matches!(kind, Kind::Call { call: Call::Javascript, .. }) {
-            return false;
-        }
-        let view = self.view(at.instance);
-        let ended = |step: StepIx| {
-            let named = view.named(step).filter(|named| self.encloses(named.instance, at.instance));
-            named.is_some_and(|named| self.state(named).status().is_some())
-        };
-        let writes = |number: u32| {
-            let all = self.graph.steps.iter().enumerate().filter(move |(_, step)| step.variable == Some(number));
-            all.map(|(step, _)| StepIx(step as u32))
-        };
-        input.exprs().flat_map(|expr| expr.paths()).all(|path| match path.var {
-            Var::Input | Var::Trigger | Var::RunId | Var::Secret | Var::WaitUrl(_) => true,
-            Var::Step(step) => ended(step),
-            Var::Ctx(number) => writes(number).all(ended),
-            Var::Item(_) | Var::Index(_) => true,
-            Var::Unbound | Var::CtxAll | Var::Result => false,
-        })
-    }
-
-    /// Whether `outer` is `inner` or one of the instances around it.
-    fn encloses(&self, outer: u32, inner: u32) -> bool {
-        let parent = |&instance: &u32| self.run.instances[instance as usize].parent.map(|(owner, _)| owner.instance);
-        std::iter::successors(Some(inner), parent).any(|instance| instance == outer)
     }
 
     pub(super) fn answer(&mut self, at: At, answer: Answer) -> Result<(), Ignored> {

@@ -6,11 +6,13 @@
 //! [`Ignored`].
 //!
 //! This folder implements rules R1–R7: starting steps (`start`), ending them (`finish`), loops and for_each (`scopes`),
-//! events (here and in `attempts`), gates (`gates`), retrying runs (`retry`, `newer`).
+//! events (here and in `attempts`), gates (`gates`, `covered`), retrying runs (`retry`, `newer`).
 //!
 //! Not here: bookkeeping (`run`), claims and clocks (`engine`), SQL (`store`).
 
 mod attempts;
+mod budget;
+mod covered;
 mod finish;
 mod gates;
 mod newer;
@@ -20,17 +22,19 @@ mod start;
 
 use attempts::Override;
 pub use attempts::{DEFERRED, UNDER_WAY};
+pub use budget::{Budget, Spent};
 pub use newer::{Newer, Standing, retry_onto, standing};
 
 use crate::event::{Event, Failure, Ignored, Reply, Timer, TimerKind};
 use crate::expr::Val;
 use crate::fact::{Fact, Output, Wait};
 use crate::graph::{Graph, OnUnknown};
-use crate::run::{At, Phase, Run, RunStatus, View};
+use crate::limits;
+use crate::run::{At, Decision, Phase, Run, RunStatus, View};
 use crate::time::Time;
-use crate::value::{Payload, ValueId};
+use crate::value::{Payload, ValueId, weight};
 use serde_json::Value;
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// The inputs of a decision that come from outside the run.
@@ -43,12 +47,17 @@ pub struct Env<'a> {
     pub version: u32,
     /// Whether a policy forbids making a call twice, by its kind and input, though its step does not.
     pub at_most_once: &'a dyn Fn(&str, &Value) -> Option<OnUnknown>,
+    /// What the transition may cost.
+    pub budget: Budget,
+    /// How many times in a row the node of a step may be lost before a person has to decide.
+    pub max_losses: u8,
 }
 
 impl<'a> Env<'a> {
-    /// An environment without policies and versions.
+    /// An environment without policies, versions, budgets and quarantine.
     pub fn plain(now: Time, callback: &'a dyn Fn(&str) -> String) -> Env<'a> {
-        Env { now, callback, version: 0, at_most_once: &|_, _| None }
+        let budget = Budget::UNLIMITED;
+        Env { now, callback, version: 0, at_most_once: &|_, _| None, budget, max_losses: u8::MAX }
     }
 }
 
@@ -60,6 +69,7 @@ pub struct Transition {
     pub effects: Vec<Effect>,
     /// Steps whose state changed, for callers that keep a row per step. May contain a step twice.
     pub touched: Vec<At>,
+    pub spent: Spent,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,14 +109,24 @@ impl Transition {
         self.values.extend(later.values);
         self.effects.extend(later.effects);
         self.touched.extend(later.touched);
+        self.spent.add(later.spent);
     }
 }
 
+/// Handles an event and makes the decisions that follow, as far as the budget goes. If some are left, the transition
+/// sets a [`TimerKind::Continue`] timer; firing it at any time, early or again, makes the run go on.
 pub fn advance(graph: &Graph, run: &mut Run, event: Event, env: Env) -> Result<Transition, Ignored> {
-    let mut planner = Planner { graph, run, env, out: Transition::default(), agenda: VecDeque::new() };
+    let timer = continuation(run);
+    let fires = matches!(event, Event::Timer(Timer { kind: TimerKind::Continue, .. }));
+    let armed = run.has_decisions_left() && !fires;
+    let mut planner = Planner::new(graph, run, env);
     planner.handle(event)?;
-    planner.drain_agenda();
-    Ok(planner.out)
+    Ok(planner.decide(armed.then_some(timer)))
+}
+
+/// The timer that continues a run with decisions left.
+fn continuation(run: &Run) -> Timer {
+    Timer { kind: TimerKind::Continue, at: None, attempt: run.generation }
 }
 
 pub(crate) struct Planner<'a> {
@@ -114,21 +134,15 @@ pub(crate) struct Planner<'a> {
     run: &'a mut Run,
     env: Env<'a>,
     out: Transition,
-    /// Pending consequences of what was just decided. A queue, so that no chain of skips deepens the call stack. Skips
-    /// go to its front, so that all skips are decided before a step that might end the run starts.
-    agenda: VecDeque<Task>,
-}
-
-enum Task {
-    /// The step's in-edges decided that it runs.
-    Start(At),
-    /// The step's in-edges decided that it is skipped.
-    Skip(At),
-    /// Every step of the instance has ended.
-    Close(u32),
+    /// Bytes that expressions and templates have read or copied.
+    work: Cell<u64>,
 }
 
 impl<'a> Planner<'a> {
+    fn new(graph: &'a Graph, run: &'a mut Run, env: Env<'a>) -> Planner<'a> {
+        Planner { graph, run, env, out: Transition::default(), work: Cell::new(0) }
+    }
+
     fn handle(&mut self, event: Event) -> Result<(), Ignored> {
         match event {
             Event::Triggered { body, headers, by, queued } => self.trigger(body, headers, by, queued),
@@ -214,20 +228,49 @@ impl<'a> Planner<'a> {
         Err(if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting })
     }
 
-    fn drain_agenda(&mut self) {
-        while let Some(task) = self.agenda.pop_front() {
-            if self.run.status != RunStatus::Running {
-                self.agenda.clear();
-                return;
+    /// Makes the decisions on the run's agenda. Skips and closes are made at once, so that whatever can be decided
+    /// without starting a step is decided; steps and items wait for the next transition once the budget is spent.
+    /// `armed` is the timer that is set for decisions left by an earlier transition.
+    fn decide(mut self, armed: Option<Timer>) -> Transition {
+        while self.run.status == RunStatus::Running {
+            let next = self.run.next_decision(self.graph);
+            let begins = !matches!(next, Some(Decision::Skip(_) | Decision::Close(_)));
+            self.out.spent.work = self.work.get();
+            if begins && self.run.values.weight() > self.env.budget.run_bytes {
+                self.too_large();
+                break;
             }
-            match task {
-                // Two edges may have decided the same step; the first counts.
-                Task::Start(at) if self.state(at).phase == Phase::Idle => self.start(at),
-                Task::Skip(at) if self.state(at).phase == Phase::Idle => self.skip_by_edges(at),
-                Task::Start(_) | Task::Skip(_) => {}
-                Task::Close(instance) => self.close(instance),
+            if begins && self.env.budget.is_spent(&self.out.spent) {
+                break;
             }
+            match next {
+                Some(Decision::Skip(at)) => self.skip_by_edges(at),
+                Some(Decision::Close(instance)) => self.close(instance),
+                Some(Decision::Start(at)) => self.start(at),
+                Some(Decision::OpenItem(at)) => self.open_item(at),
+                None => break,
+            }
+            self.out.spent.decisions += 1;
         }
+        self.out.spent.work = self.work.get();
+        match (armed, self.run.has_decisions_left()) {
+            (None, true) => {
+                let (timer, due) = (continuation(self.run), self.env.now + limits::CONTINUE_AFTER);
+                self.out.effects.push(Effect::SetTimer { timer, due });
+            }
+            (Some(timer), false) => self.out.effects.push(Effect::ClearTimer { timer }),
+            (None, false) | (Some(_), true) => {}
+        }
+        self.out
+    }
+
+    fn too_large(&mut self) {
+        let (has, most) = (bytes(self.run.values.weight()), bytes(self.env.budget.run_bytes));
+        let message = format!(
+            "the inputs and results of the run come to {has}, and at most {most} are allowed; pass references instead \
+             of copies, or split the work into child runs"
+        );
+        self.end_run(RunStatus::Failed, Some(Failure::new("run_too_large", message)), None);
     }
 
     fn trigger(
@@ -257,7 +300,6 @@ impl<'a> Planner<'a> {
         let expires = self.env.now + self.run.max_duration;
         self.fact(Fact::Started { expires });
         self.set_timer(None, TimerKind::Expire, expires);
-        self.start_instance(0);
         Ok(())
     }
 
@@ -286,6 +328,7 @@ impl<'a> Planner<'a> {
 
     fn add(&mut self, payload: impl Into<Payload>) -> ValueId {
         let payload = payload.into();
+        self.out.spent.bytes += weight(&payload.value) as u64;
         let id = self.run.values.add(payload.clone());
         self.out.values.push((id, payload));
         id
@@ -303,7 +346,7 @@ impl<'a> Planner<'a> {
     }
 
     fn view(&self, instance: u32) -> View<'_> {
-        View { graph: self.graph, run: self.run, instance, result: None, callback: self.env.callback }
+        View { graph: self.graph, run: self.run, instance, result: None, callback: self.env.callback, work: &self.work }
     }
 
     fn enter(&mut self, at: At, input: Option<ValueId>, wait: Wait) -> u32 {
@@ -333,6 +376,11 @@ impl<'a> Planner<'a> {
             self.out.effects.push(Effect::ClearTimer { timer: Timer { kind, at: Some(at), attempt } });
         }
     }
+}
+
+fn bytes(count: u64) -> String {
+    const MB: u64 = 1024 * 1024;
+    if count < MB { format!("{count} bytes") } else { format!("{:.1} MB", count as f64 / MB as f64) }
 }
 
 /// A value as text for messages, bounded in length.

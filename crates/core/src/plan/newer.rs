@@ -1,7 +1,7 @@
 //! Retries a finished run under a newer version of its workflow: which steps keep their results, which run again.
 
 use super::retry::is_retryable;
-use super::{Env, Planner, Task, Transition};
+use super::{Env, Planner, Transition};
 use crate::event::{Ignored, Retrier, TimerKind};
 use crate::expr::StepIx;
 use crate::fact::Fact;
@@ -9,7 +9,7 @@ use crate::graph::{Graph, Kind, Out, ScopeIx, Target};
 use crate::run::{At, Phase, Run, Status, handle_name};
 use crate::time::Millis;
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Which recorded steps would keep their results if the run were retried under a newer version, and which would run
 /// again.
@@ -57,22 +57,12 @@ pub fn retry_onto(old: &Graph, newer: Newer, run: &mut Run, by: Retrier, env: En
     let standing = standing(old, new, run)?;
     run.migrate(old, new, &standing.stands);
     let expires = env.now + max_duration;
-    let mut planner = Planner { graph: new, run, env, out: Transition::default(), agenda: VecDeque::new() };
+    let mut planner = Planner::new(new, run, env);
     let root = |name: &String| new.find(ScopeIx::ROOT, name).map(|step| At { instance: 0, step });
     let stands = standing.stands.iter().filter_map(root).collect();
     planner.fact(Fact::Adopted { by: by.name, acts: by.acts, expires, version, max_duration, stands });
     planner.set_timer(None, TimerKind::Expire, expires);
-    for &step in &new.scope(ScopeIx::ROOT).steps {
-        let at = At { instance: 0, step };
-        if planner.state(at).phase == Phase::Idle {
-            planner.reconsider(at);
-        }
-    }
-    if planner.run.instances[0].remaining == 0 {
-        planner.agenda.push_back(Task::Close(0));
-    }
-    planner.drain_agenda();
-    Ok(planner.out)
+    Ok(planner.decide(None))
 }
 
 /// Steps of the new root scope that keep their results, found in the order they run.
@@ -85,15 +75,14 @@ fn standing_steps(old: &Graph, new: &Graph, run: &Run) -> HashSet<StepIx> {
     };
     let unchanged: HashMap<StepIx, StepIx> = new.scope(ScopeIx::ROOT).steps.iter().filter_map(same).collect();
     let order = topological(new);
-    let before_change = before_changes(new, &order, &unchanged);
+    let asked_again = asked_again(old, new, &order, &unchanged);
     let mut invalidated: HashSet<StepIx> = HashSet::new();
     let mut stands = HashSet::new();
     for step in order {
         let kept = unchanged.get(&step).is_some_and(|&was| {
             let state = run.state(old, At { instance: 0, step: was });
             let ended = matches!(state.phase, Phase::Done(Status::Success | Status::Skipped));
-            let asked_again = before_change.contains(&step) && has_gate(new, step);
-            ended && !asked_again && Run::exit_exists(old, was, new, step, state.exit)
+            ended && !asked_again.contains(&step) && Run::exit_exists(old, was, new, step, state.exit)
         });
         if kept && !invalidated.contains(&step) {
             stands.insert(step);
@@ -104,22 +93,44 @@ fn standing_steps(old: &Graph, new: &Graph, run: &Run) -> HashSet<StepIx> {
     stands
 }
 
-/// Steps that come before something new or changed.
-fn before_changes(new: &Graph, order: &[StepIx], unchanged: &HashMap<StepIx, StepIx>) -> HashSet<StepIx> {
-    let mut found = HashSet::new();
-    for &step in order.iter().rev() {
-        if targets(new, step).any(|to| found.contains(&to) || !unchanged.contains_key(&to)) {
-            found.insert(step);
+/// Steps with a gate that no longer stands for what was approved: something after it is new or changed, or is made of
+/// something that is. A step reads only steps before it, except for `ctx`, which any step may have written.
+fn asked_again(old: &Graph, new: &Graph, order: &[StepIx], unchanged: &HashMap<StepIx, StepIx>) -> HashSet<StepIx> {
+    let gates = order.iter().copied().filter(|&step| holds(new, step, &is_gate));
+    let is_new = |step: &StepIx| !unchanged.contains_key(step);
+    let kept: HashSet<StepIx> = unchanged.values().copied().collect();
+    let gone = old.scope(ScopeIx::ROOT).steps.iter().filter(|step| !kept.contains(step));
+    let writes = |graph: &Graph, step: StepIx| graph.step(step).variable.is_some();
+    if order.iter().any(|step| is_new(step) && holds(new, *step, &writes)) || { gone }
+        .any(|&was| holds(old, was, &writes))
+    {
+        return gates.collect();
+    }
+    let mut affected: HashSet<StepIx> = HashSet::new();
+    for step in order {
+        if is_new(step) || affected.contains(step) {
+            affected.insert(*step);
+            affected.extend(targets(new, *step));
         }
     }
-    found
+    let mut before: HashSet<StepIx> = HashSet::new();
+    for &step in order.iter().rev() {
+        if targets(new, step).any(|to| before.contains(&to) || affected.contains(&to)) {
+            before.insert(step);
+        }
+    }
+    gates.filter(|gate| before.contains(gate)).collect()
 }
 
-/// Whether the step is a gate, or a loop or for_each with a gate inside. Scopes nest at most `MAX_SCOPE_DEPTH` deep.
-fn has_gate(graph: &Graph, step: StepIx) -> bool {
-    let kind = &graph.step(step).def.kind;
-    let inside = kind.body().map(|body| graph.scope(body).steps.as_slice()).unwrap_or_default();
-    matches!(kind, Kind::Gate(_)) || inside.iter().any(|&step| has_gate(graph, step))
+fn is_gate(graph: &Graph, step: StepIx) -> bool {
+    matches!(graph.step(step).def.kind, Kind::Gate(_))
+}
+
+/// Whether this holds for the step or for one inside it. Scopes nest at most `MAX_SCOPE_DEPTH` deep.
+fn holds(graph: &Graph, step: StepIx, test: &dyn Fn(&Graph, StepIx) -> bool) -> bool {
+    let body = graph.step(step).def.kind.body();
+    let inside = body.map(|body| graph.scope(body).steps.as_slice()).unwrap_or_default();
+    test(graph, step) || inside.iter().any(|&step| holds(graph, step, test))
 }
 
 /// Everything the author wrote about a step: the step itself and, for a scope, its body with its edges.

@@ -1,7 +1,6 @@
 //! Retries a finished run under its own version (rule R7). For a newer version see `newer`.
 
-use super::start::{Readiness, readiness};
-use super::{Planner, Task};
+use super::Planner;
 use crate::event::{Ignored, Retrier, TimerKind};
 use crate::fact::{End, Fact};
 use crate::graph::{Join, Kind, OnItemError, Target};
@@ -26,38 +25,17 @@ impl Planner<'_> {
             self.fact(Fact::Retried { by, acts, expires, reset: Vec::new(), reopened: Vec::new() });
             self.fact(Fact::Started { expires });
             self.set_timer(None, TimerKind::Expire, expires);
-            self.start_instance(0);
             return Ok(());
         }
         let plan = self.plan_retry(0);
-        if plan.reset.is_empty() {
+        if plan.reset.is_empty() && plan.reopened.is_empty() {
             return Err(Ignored::NothingToRetry);
         }
         let (reset, reopened): (Vec<At>, Vec<At>) =
             (plan.reset.into_iter().collect(), plan.reopened.into_iter().collect());
-        self.fact(Fact::Retried { by, acts, expires, reset: reset.clone(), reopened: reopened.clone() });
+        self.fact(Fact::Retried { by, acts, expires, reset, reopened });
         self.set_timer(None, TimerKind::Expire, expires);
-        reset.into_iter().for_each(|at| self.reconsider(at));
-        for at in reopened {
-            let graph = self.graph;
-            if self.run.status.is_terminal() {
-                break;
-            }
-            if let Kind::Each(each) = &graph.step(at.step).def.kind {
-                self.continue_each(at, each);
-            }
-        }
         Ok(())
-    }
-
-    /// Checks an idle step whose in-edges may already be decided.
-    pub(super) fn reconsider(&mut self, at: At) {
-        let step = self.graph.step(at.step);
-        match readiness(step.def.join, step.in_edges, self.state(at)) {
-            Readiness::Wait => {}
-            Readiness::Start => self.agenda.push_back(Task::Start(at)),
-            Readiness::Skip => self.agenda.push_front(Task::Skip(at)),
-        }
     }
 
     /// Recurses into inner instances; scopes nest at most `MAX_SCOPE_DEPTH` deep.
@@ -72,7 +50,7 @@ impl Planner<'_> {
         let mut todo = Vec::new();
         for at in candidates {
             let plan = self.plan_inside(at);
-            if plan.reset.is_empty() {
+            if plan.reset.is_empty() && !self.has_items_left(at) {
                 roots.insert(at);
                 todo.push(at);
             } else {
@@ -121,6 +99,11 @@ impl Planner<'_> {
             }
         }
         plan
+    }
+
+    /// Whether the for_each was cancelled before it had opened all items that were due.
+    fn has_items_left(&self, at: At) -> bool {
+        self.state(at).scope().is_some_and(|scope| scope.opened < scope.due)
     }
 
     fn after(&self, at: At) -> impl Iterator<Item = At> {

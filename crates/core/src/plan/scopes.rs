@@ -13,8 +13,17 @@ impl Planner<'_> {
     /// Starts a pass or an item. A run with too many instances fails at the loop that requests one more.
     pub(super) fn open(&mut self, at: At, index: u32) {
         let known = self.state(at).scope().is_some_and(|scope| scope.instances.len() > index as usize);
-        if !known && self.run.instances.len() > limits::MAX_INSTANCES {
-            let message = format!("the run has more than {} passes and items", limits::MAX_INSTANCES);
+        let body = self.graph.step(at.step).def.kind.body().map_or(0, |body| self.graph.scope(body).steps.len());
+        let too_many = match () {
+            () if known => None,
+            () if self.run.instances.len() > limits::MAX_INSTANCES => Some((limits::MAX_INSTANCES, "passes and items")),
+            () if self.run.states + body > limits::MAX_STEP_STATES => {
+                Some((limits::MAX_STEP_STATES, "steps in its passes and items"))
+            }
+            () => None,
+        };
+        if let Some((most, what)) = too_many {
+            let message = format!("the run has more than {most} {what}");
             return self.end_run(
                 RunStatus::Failed,
                 Some(self.about(at, &Failure::new("too_many_items", message))),
@@ -22,9 +31,6 @@ impl Planner<'_> {
             );
         }
         self.fact(Fact::Opened { step: at, index });
-        if let Some(instance) = self.state(at).scope().and_then(|scope| scope.last()) {
-            self.start_instance(instance);
-        }
     }
 
     /// Every step of the instance has ended.
@@ -95,7 +101,7 @@ impl Planner<'_> {
             }
         };
         self.fact(Fact::Closed { step: owner, index, end, result: Some(result) });
-        self.continue_each(owner, each);
+        self.end_each_if_done(owner, each);
     }
 
     fn item_result(&mut self, instance: u32, each: &Each) -> Result<ValueId, Failure> {
@@ -115,24 +121,19 @@ impl Planner<'_> {
         Ok(self.add(bodies))
     }
 
-    /// Opens items up to the parallel limit. Ends the for_each once no item is running and none is left.
-    pub(super) fn continue_each(&mut self, at: At, each: &Each) {
-        loop {
-            let Some(scope) = self.state(at).scope() else { return };
-            let count = scope.count.unwrap_or(0);
-            let stopped = each.on_item_error == OnItemError::Stop && scope.unsuccessful > 0;
-            let exhausted = stopped || scope.opened >= count;
-            if exhausted && scope.running == 0 {
-                return self.end_each(at, stopped);
-            }
-            if exhausted || scope.running >= each.max_parallel {
-                return;
-            }
-            let next = scope.opened;
+    /// Opens the next item that is due.
+    pub(super) fn open_item(&mut self, at: At) {
+        if let Some(next) = self.state(at).scope().map(|scope| scope.opened) {
             self.open(at, next);
-            if self.run.status.is_terminal() {
-                return;
-            }
+        }
+    }
+
+    /// Ends the for_each once no item is running and none is left to open.
+    pub(super) fn end_each_if_done(&mut self, at: At, each: &Each) {
+        let Some(scope) = self.state(at).scope() else { return };
+        if scope.opened >= scope.due && scope.running == 0 {
+            let stopped = each.on_item_error == OnItemError::Stop && scope.unsuccessful > 0;
+            self.end_each(at, stopped);
         }
     }
 

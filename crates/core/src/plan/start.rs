@@ -1,46 +1,18 @@
 //! Starts a step: evaluates its condition, resolves its input and enters what it waits for (rule R2).
 
-use super::{Effect, Planner, Task};
+use super::{Effect, Planner};
 use crate::event::{Failure, Reply, TimerKind};
-use crate::expr::{self, Missing};
+use crate::expr::{self, Missing, Names, Operator};
 use crate::fact::{Fact, SkipReason, Wait};
-use crate::graph::{Arm, Call, Dialect, Each, Handle, Join, Kind, Rule, Sleep, Test};
-use crate::run::{At, Exit, Status, StepState, View, handle_name};
+use crate::graph::{Arm, Call, Dialect, Each, Handle, Kind, Rule, Sleep, Test};
+use crate::run::{At, Exit, Status, View, handle_name};
 use crate::template::Template;
 use crate::time::{Millis, Time};
 use crate::value::{Payload, check_size};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What the in-edges of an idle step decide.
-pub(super) enum Readiness {
-    Wait,
-    Start,
-    Skip,
-}
-
-pub(super) fn readiness(join: Join, in_edges: u32, state: &StepState) -> Readiness {
-    match join {
-        Join::Any if state.live > 0 => Readiness::Start,
-        _ if state.open > 0 => Readiness::Wait,
-        // A step without in-edges is started by its scope.
-        _ if in_edges == 0 => Readiness::Start,
-        Join::Every if state.live == in_edges => Readiness::Start,
-        Join::Some if state.failed == 0 && state.live > 0 => Readiness::Start,
-        Join::Settled => Readiness::Start,
-        Join::Any | Join::Every | Join::Some => Readiness::Skip,
-    }
-}
-
 impl Planner<'_> {
-    pub(super) fn start_instance(&mut self, instance: u32) {
-        let graph = self.graph;
-        let scope = self.run.instances[instance as usize].scope;
-        for &step in &graph.scope(scope).starts {
-            self.agenda.push_back(Task::Start(At { instance, step }));
-        }
-    }
-
     pub(super) fn start(&mut self, at: At) {
         let def = &self.graph.step(at.step).def;
         if let Some(condition) = &def.condition {
@@ -167,7 +139,7 @@ impl Planner<'_> {
         }
         let items = self.add(items);
         self.enter(at, Some(items), Wait::Scope { count: Some(count as u32) });
-        self.continue_each(at, each);
+        self.end_each_if_done(at, each);
         Ok(())
     }
 
@@ -193,7 +165,6 @@ impl Planner<'_> {
     fn skip(&mut self, at: At, reason: SkipReason) {
         let exit = if self.state(at).failed > 0 { Exit::Failed } else { Exit::Untaken };
         self.fact(Fact::Skipped { step: at, exit, reason });
-        self.after_end(at);
     }
 
     fn template_error(&mut self, at: At, missing: &Missing) {
@@ -201,6 +172,9 @@ impl Planner<'_> {
         self.fail(at, Status::TemplateError, failure, None);
     }
 }
+
+/// Matching a pattern costs about this many times what reading the text does.
+const PATTERN_COST: usize = 512;
 
 /// Why a step could not start.
 pub(super) enum StartError {
@@ -236,6 +210,8 @@ pub(super) fn first_match(arms: &[Arm], view: &View<'_>) -> Result<Option<Handle
 /// Evaluates a rule. As in any condition, a path that leads nowhere is null; only a truncated body is an error.
 fn rule_holds(rule: &Rule, view: &View<'_>) -> Result<bool, Missing> {
     let (left, right) = (rule.left.read(view)?, rule.right.read(view)?);
+    let regex = rule.pattern.is_some() || rule.operator == Operator::MatchesRegex;
+    view.spend((left.cost() + right.cost()) * if regex { PATTERN_COST } else { 1 });
     Ok(match &rule.pattern {
         Some(pattern) => pattern.matches(&left),
         None => expr::test(rule.operator, &left, &right),

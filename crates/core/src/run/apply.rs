@@ -1,5 +1,6 @@
 //! Applies facts to the state. Purely mechanical: the planner decided everything before the fact was written.
 
+use super::agenda::{each_of, is_stopped};
 use super::{At, CtxValue, EdgeState, Exit, Instance, Names, Phase, Run, RunStatus, ScopeState, Status, StepState};
 use crate::expr::StepIx;
 use crate::fact::{Fact, Output, Reason, Wait};
@@ -24,7 +25,8 @@ impl Run {
             Fact::Started { expires } => {
                 self.status = RunStatus::Running;
                 self.expires = Some(*expires);
-                self.add_instance(graph, ScopeIx::ROOT, None);
+                let root = self.add_instance(graph, ScopeIx::ROOT, None);
+                self.consider_starts(graph, root);
             }
             Fact::Entered { step, attempt, input, wait } => {
                 input.iter().for_each(|id| self.reserve(*id));
@@ -55,7 +57,7 @@ impl Run {
                 state.since = now;
                 match reason {
                     Reason::WorkerLost => {
-                        state.losses += 1;
+                        state.losses = state.losses.saturating_add(1);
                         state.uncounted += 1;
                     }
                     // The previous attempt was not made.
@@ -68,7 +70,8 @@ impl Run {
                         }
                     }
                     Reason::Deferred => state.uncounted += 1,
-                    Reason::Retry | Reason::Asked => {}
+                    Reason::Asked => state.losses = 0,
+                    Reason::Retry => {}
                 }
             }
             Fact::Held { step, ask, until, note, .. } => {
@@ -99,11 +102,18 @@ impl Run {
             Fact::Opened { step, index } => self.open(graph, *step, *index),
             Fact::Closed { step, index, end, result } => {
                 result.iter().for_each(|id| self.reserve(*id));
+                let each = each_of(graph, *step);
                 if let Some(scope) = self.state_mut(graph, *step).more().scope.as_mut() {
                     scope.running -= 1;
                     scope.closed[*index as usize] = Some((*end, *result));
                     scope.count_end(*end);
+                    if each.is_some_and(|each| !is_stopped(each, scope.unsuccessful)) {
+                        scope.due = scope.count.unwrap_or(0).min(scope.due + 1);
+                    }
+                    let instance = scope.instances[*index as usize];
+                    self.closed(instance);
                 }
+                self.consider_items(graph, *step);
             }
             Fact::Finished { step, attempt, status, exit, output, variable, failure } => {
                 output.iter().for_each(|output| self.reserve_output(output));
@@ -146,6 +156,7 @@ impl Run {
             Fact::Ended { status, output, failure, .. } => {
                 output.iter().for_each(|id| self.reserve(*id));
                 self.cancel_rest(graph, now);
+                self.clear_agenda();
                 self.status = *status;
                 self.output = *output;
                 self.failure = failure.clone();
@@ -159,6 +170,7 @@ impl Run {
                 self.retried(by, acts.as_ref());
                 self.max_duration = *max_duration;
                 self.resume(*expires);
+                self.derive_agenda(graph);
             }
         }
     }
@@ -190,7 +202,10 @@ impl Run {
             Wait::Scope { count } => {
                 let scope = state.more().scope.get_or_insert_with(ScopeState::default);
                 let instances = std::mem::take(&mut scope.instances);
-                *scope = ScopeState { instances, count, ..ScopeState::default() };
+                let most = each_of(graph, at).map_or(0, |each| each.max_parallel);
+                let due = count.unwrap_or(0).min(most);
+                *scope = ScopeState { instances, count, due, ..ScopeState::default() };
+                self.consider_items(graph, at);
             }
             _ => {}
         }
@@ -198,6 +213,9 @@ impl Run {
 
     pub(super) fn set_phase(&mut self, graph: &Graph, at: At, phase: Phase) {
         let before = std::mem::replace(&mut self.state_mut(graph, at).phase, phase);
+        if before == Phase::Idle {
+            self.decided(graph, at);
+        }
         let (gates, working) =
             (|p| matches!(p, Phase::Gate | Phase::Unsure), |p| matches!(p, Phase::Running | Phase::Child));
         self.gates = self.gates + u32::from(gates(phase)) - u32::from(gates(before));
@@ -221,6 +239,8 @@ impl Run {
             scope.running += 1;
             scope.closed.push(None);
         }
+        self.consider_starts(graph, id);
+        self.consider_items(graph, at);
     }
 
     pub(super) fn add_instance(&mut self, graph: &Graph, scope: ScopeIx, parent: Option<(At, u32)>) -> u32 {
@@ -246,6 +266,7 @@ impl Run {
         };
         let steps: Vec<StepState> = graph.scope(scope).steps.iter().map(idle).collect();
         let remaining = steps.len() as u32;
+        self.states += steps.len();
         let (failures, names) = (Vec::new(), Names::default());
         self.instances.push(Instance { scope, parent, frame, prefix, remaining, steps, failures, names });
         id
@@ -267,7 +288,13 @@ impl Run {
         self.note_names(graph, at);
         if exit != Exit::Open {
             self.decide_edges(graph, at);
+            for out in &graph.step(at.step).outs {
+                if let Target::Step(step) = out.to {
+                    self.consider(graph, At { step, ..at });
+                }
+            }
         }
+        self.consider_close(at.instance);
     }
 
     /// Counts the out-edges of an ended step at their targets.

@@ -3,6 +3,7 @@
 //! State changes only by [`Run::apply`]ing facts, so folding the log gives the same state as having planned it.
 //! Decisions are made in `plan`; this module only does the bookkeeping, in constant time per fact.
 
+mod agenda;
 mod apply;
 mod code;
 mod log;
@@ -12,6 +13,7 @@ mod snapshot;
 mod view;
 mod waiting;
 
+pub(crate) use agenda::Decision;
 pub use log::{LogError, StoredFact, handle_name};
 pub use snapshot::{InstanceRow, Row, ScopeRow, Snapshot, SnapshotError};
 pub use view::{OwnResult, View, error};
@@ -222,6 +224,8 @@ pub struct ScopeState {
     /// Instances by pass or item; instances from `opened` on are left over from before a reset.
     pub instances: Vec<u32>,
     pub opened: u32,
+    /// Items of a for_each that may be open or have been: what a transition does not open, the next one does.
+    pub due: u32,
     pub running: u32,
     /// The number of items of a for_each.
     pub count: Option<u32>,
@@ -293,6 +297,9 @@ pub struct Run {
     pub(crate) retired: BTreeMap<String, u32>,
     pub(crate) gates: u32,
     pub(crate) working: u32,
+    /// Steps in all instances.
+    pub(crate) states: usize,
+    agenda: agenda::Agenda,
 }
 
 impl Run {
@@ -317,6 +324,8 @@ impl Run {
             retired: BTreeMap::new(),
             gates: 0,
             working: 0,
+            states: 0,
+            agenda: agenda::Agenda::default(),
         }
     }
 
@@ -334,7 +343,7 @@ impl Run {
 
     /// Whether a gate is open and nothing is ready or running.
     pub fn is_paused(&self) -> bool {
-        self.status == RunStatus::Running && self.gates > 0 && self.working == 0
+        self.status == RunStatus::Running && self.gates > 0 && self.working == 0 && !self.has_decisions_left()
     }
 
     pub fn step<'a>(&'a self, graph: &Graph, at: At) -> Option<&'a StepState> {
@@ -370,6 +379,7 @@ impl Run {
     /// Derived state per open instance, as text, for tests of recovery.
     pub(crate) fn derived(&self, graph: &Graph) -> Vec<(String, String)> {
         let mut all = vec![("[run]".to_string(), format!("{} {} {}", self.gates, self.working, self.ended))];
+        all.push(("[agenda]".to_string(), self.agenda_text(graph)));
         let open = self.instances.iter().enumerate().filter(|(id, _)| self.is_open(graph, *id as u32));
         for (_, instance) in open {
             let names = &instance.names;
@@ -417,6 +427,12 @@ impl Run {
 }
 
 impl StepState {
+    /// Whether a person has to decide because its node was lost several times in a row. A step that must not run twice
+    /// waits for a person at the first loss.
+    pub fn is_quarantined(&self) -> bool {
+        self.phase == Phase::Unsure && self.losses > 0
+    }
+
     pub(crate) fn idle(in_edges: u32) -> StepState {
         StepState {
             phase: Phase::Idle,

@@ -1,5 +1,6 @@
 //! Makes parts of a finished run idle again, and recomputes the derived state of the remaining steps.
 
+use super::agenda::each_of;
 use super::{At, Exit, Names, Phase, Run, RunStatus, ScopeState, StepState};
 use crate::graph::Graph;
 use crate::time::Time;
@@ -26,6 +27,14 @@ impl Run {
         }
         self.resume(expires);
         self.recount(graph);
+        for &at in reopened {
+            let most = each_of(graph, at).map_or(0, |each| each.max_parallel);
+            if let Some(scope) = self.state_mut(graph, at).more().scope.as_mut() {
+                let closed = scope.opened - scope.running;
+                scope.due = scope.due.max(scope.count.unwrap_or(0).min(closed + most));
+            }
+        }
+        self.derive_agenda(graph);
     }
 
     /// Resets a step as if it had never started, except for its attempt count. Returns the instances inside it.
@@ -84,9 +93,11 @@ impl Run {
             }
         }
         self.recount_scopes(graph);
+        self.derive_agenda(graph);
     }
 
-    /// Recomputes the progress of scopes. An instance with unfinished steps is running, whatever it was before.
+    /// Recomputes the progress of scopes. An instance with unfinished steps is running, whatever it was before, and so
+    /// is one that is still to be closed.
     fn recount_scopes(&mut self, graph: &Graph) {
         for id in 0..self.instances.len() {
             for &step in &graph.scope(self.instances[id].scope).steps {
@@ -97,13 +108,15 @@ impl Run {
                     .map(|&inner| self.instances[inner as usize].remaining > 0)
                     .collect();
                 let Some(scope) = self.state_mut(graph, at).more().scope.as_mut() else { continue };
-                scope.running = unfinished.iter().filter(|u| **u).count() as u32;
+                scope.running = 0;
                 (scope.unsuccessful, scope.denied) = (0, 0);
                 for (k, unfinished) in unfinished.into_iter().enumerate() {
                     match scope.closed[k] {
-                        Some(_) if unfinished => scope.closed[k] = None,
-                        Some((end, _)) => scope.count_end(end),
-                        None => {}
+                        Some((end, _)) if !unfinished => scope.count_end(end),
+                        Some(_) | None => {
+                            scope.closed[k] = None;
+                            scope.running += 1;
+                        }
                     }
                 }
             }

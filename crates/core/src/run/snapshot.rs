@@ -35,6 +35,9 @@ pub struct Snapshot {
     pub ended: u32,
     /// Payload numbers in use.
     pub values: u32,
+    /// The weight of all payloads that the run ever got. Older snapshots do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u64>,
     /// Attempts of steps that the run's version no longer has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub retired: BTreeMap<String, u32>,
@@ -100,6 +103,9 @@ pub struct ScopeRow {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
     pub opened: u32,
+    /// Items that may be open or have been, if not all of them were opened yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<u32>,
 }
 
 /// How a pass or an item ended. It has its own row, so that a scope step's row does not grow with its items.
@@ -161,6 +167,7 @@ impl Run {
             expires: self.expires,
             ended: self.ended,
             values: self.values.count(),
+            weight: Some(self.values.weight()),
             retired: self.retired.clone(),
             steps: Vec::new(),
             instances: Vec::new(),
@@ -195,7 +202,11 @@ impl Run {
             note: more.note,
             question: more.question,
             unsure: more.unsure,
-            scope: more.scope.map(|scope| ScopeRow { count: scope.count, opened: scope.opened }),
+            scope: more.scope.map(|scope| ScopeRow {
+                count: scope.count,
+                opened: scope.opened,
+                due: (scope.due > scope.opened).then_some(scope.due),
+            }),
         }
     }
 
@@ -215,6 +226,7 @@ impl Run {
         run.retired = snapshot.retired;
         run.values = values;
         run.values.reserve_all(snapshot.values);
+        run.values.set_weight(snapshot.weight);
         // A run that was cancelled in the queue never started.
         if run.expires.is_some() {
             run.add_instance(graph, ScopeIx::ROOT, None);
@@ -235,7 +247,8 @@ impl Run {
         let exit = exit.ok_or_else(|| SnapshotError::UnknownStep(row.path.clone()))?;
         let scope = row.scope.map(|scope| {
             let (opened, closed) = (scope.opened, vec![None; scope.opened as usize]);
-            ScopeState { opened, count: scope.count, closed, ..ScopeState::default() }
+            let due = scope.due.unwrap_or(if scope.count.is_some() { opened } else { 0 });
+            ScopeState { opened, due, count: scope.count, closed, ..ScopeState::default() }
         });
         for k in 0..scope.as_ref().map_or(0, |scope| scope.opened) {
             self.inner_instance(graph, at, k);
@@ -329,6 +342,7 @@ impl Run {
             }
         }
         self.instances.clear();
+        self.states = 0;
         self.add_instance(new, ScopeIx::ROOT, None);
         // `standing` keeps a step only if the new version has it, including its body and exit.
         for row in kept {

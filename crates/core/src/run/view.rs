@@ -7,6 +7,7 @@ use crate::expr::{Dotted, Found, Names, Path, Segment, StepIx, Val, Var, walk};
 use crate::graph::{Graph, Kind, ScopeIx};
 use crate::value::ValueId;
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 use std::collections::HashSet;
 
 /// The names in scope for a step, or for the end of an instance.
@@ -18,6 +19,8 @@ pub struct View<'a> {
     pub result: Option<OwnResult<'a>>,
     /// The callback URL of a wait, by its path.
     pub callback: &'a dyn Fn(&str) -> String,
+    /// Counts the bytes that expressions read or copy.
+    pub work: &'a Cell<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -28,7 +31,21 @@ pub struct OwnResult<'a> {
 }
 
 impl Names for View<'_> {
+    fn spend(&self, bytes: usize) {
+        self.work.set(self.work.get() + bytes as u64);
+    }
+
     fn find<'a>(&'a self, path: &Path) -> Found<'a> {
+        let found = self.follow(path);
+        if let Found::Value(value @ Val::Owned(_)) = &found {
+            self.spend(value.cost());
+        }
+        found
+    }
+}
+
+impl View<'_> {
+    fn follow<'a>(&'a self, path: &Path) -> Found<'a> {
         let rest = path.rest();
         match path.var {
             Var::Unbound => Found::Nothing,
@@ -96,6 +113,11 @@ impl<'a> View<'a> {
                 Found::Value(Val::Owned(json!({"body": body, "headers": headers.unwrap_or_else(|| json!({}))})))
             }
         }
+    }
+
+    /// Whether the view is inside this scope.
+    pub(crate) fn encloses(&self, scope: ScopeIx) -> bool {
+        self.enclosing(scope).is_some()
     }
 
     /// The instance of this scope that encloses the view's own.

@@ -5,6 +5,10 @@ use crate::graph::Graph;
 use crate::time::Time;
 use serde::Serialize;
 
+/// What moves on a step whose node was lost too often.
+const QUARANTINED: &str =
+    "a person who runs it again or ends it: the server ended several times in a row while the step ran";
+
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WaitingFor {
     /// The path of the step; empty for the run itself.
@@ -31,6 +35,10 @@ pub enum Waiting {
     /// A person has to decide whether a call happened.
     Verdict,
     Child,
+    /// The next transition of the run.
+    Turn,
+    /// No node drives the run until a person releases or cancels it.
+    Quarantine,
 }
 
 impl Run {
@@ -47,6 +55,10 @@ impl Run {
             }];
         }
         let mut list = Vec::new();
+        if self.has_decisions_left() {
+            let moved_on_by = "the next transition of the run, behind other runs";
+            list.push(WaitingFor { step: String::new(), what: Waiting::Turn, since: None, until: None, moved_on_by });
+        }
         for (at, state) in self.steps(graph) {
             let (what, moved_on_by) = match state.phase {
                 // An open scope waits for the steps inside it, which are listed themselves.
@@ -56,6 +68,7 @@ impl Run {
                 Phase::Sleeping => (Waiting::Sleep, "time, or a signal that it is ready now"),
                 Phase::Webhook => (Waiting::Webhook, "a call to its callback URL"),
                 Phase::Gate => (Waiting::Approval, "an approval or denial by someone who may answer"),
+                Phase::Unsure if state.is_quarantined() => (Waiting::Verdict, QUARANTINED),
                 Phase::Unsure => (Waiting::Verdict, "a person who knows whether the call happened"),
                 Phase::Child => (Waiting::Child, "the end of the child run"),
             };

@@ -1,16 +1,15 @@
 //! Fills the holes of a template with a run's data, and the slots of the result with secrets.
 
 use super::{HoleIx, Node, Part, Template, push_pointer};
-use crate::expr::{Bounded, Dotted, Found, Missing, Names, Path, Segment, Val};
+use crate::expr::{Bounded, Dotted, Expr, Found, Missing, Names, Path, Segment, Val};
+use crate::value::VALUE_WEIGHT;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The most that the values of one template may weigh together: bytes of text, plus [`NODE_WEIGHT`] per value.
+/// The most that the values of one template may weigh together; see [`crate::value::weight`].
 const MAX_WEIGHT: usize = 16 * 1024 * 1024;
-/// The approximate size of a `Value` in memory.
-const NODE_WEIGHT: usize = 32;
 /// Nesting of a resolved value. The reader of stored values accepts 128 levels, including an envelope.
 const MAX_RESULT_DEPTH: usize = 120;
 
@@ -21,6 +20,15 @@ pub struct Resolved {
     pub value: Arc<Value>,
     /// In the order of their positions.
     pub secrets: Vec<SecretSlot>,
+}
+
+/// A template of which not everything is known yet.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PartlyResolved {
+    /// A hole that is not known stays as written.
+    pub value: Value,
+    /// Pointers to the strings that contain such a hole, in the order of their positions.
+    pub unknown: Vec<String>,
 }
 
 /// A place in the value where a secret is filled in when the call is made; the value itself contains `{{secrets.NAME}}`
@@ -64,8 +72,21 @@ impl Template {
             return Ok(Resolved { value: value.clone(), secrets: Vec::new() });
         }
         let mut resolver = Resolver::new(self, names, Reading::Template);
-        let value = Arc::new(resolver.node(&self.root)?);
-        Ok(Resolved { value, secrets: resolver.secrets })
+        let value = resolver.node(&self.root);
+        names.spend(MAX_WEIGHT - resolver.weight_left);
+        Ok(Resolved { value: Arc::new(value?), secrets: resolver.secrets })
+    }
+
+    /// Resolves what is known already, to show it to a person.
+    pub fn resolve_known(
+        &self,
+        names: &dyn Names,
+        is_known: &dyn Fn(&Expr) -> bool,
+    ) -> Result<PartlyResolved, Missing> {
+        let mut resolver = Resolver { is_known: Some(is_known), ..Resolver::new(self, names, Reading::Template) };
+        let value = resolver.node(&self.root);
+        names.spend(MAX_WEIGHT - resolver.weight_left);
+        Ok(PartlyResolved { value: value?, unknown: resolver.unknown })
     }
 
     /// Resolves an operand of a condition: a path that leads nowhere is null, and a secret is an error.
@@ -73,7 +94,12 @@ impl Template {
         match &self.root {
             Node::Constant(value) => Ok(Val::Json(value)),
             Node::Hole(ix) => self.holes[ix.0].expr.read(names),
-            other => Resolver::new(self, names, Reading::Condition).node(other).map(Val::Owned),
+            other => {
+                let mut resolver = Resolver::new(self, names, Reading::Condition);
+                let value = resolver.node(other);
+                names.spend(MAX_WEIGHT - resolver.weight_left);
+                value.map(Val::Owned)
+            }
         }
     }
 }
@@ -88,6 +114,9 @@ struct Resolver<'a> {
     template: &'a Template,
     names: &'a dyn Names,
     reading: Reading,
+    /// `None` if all is known.
+    is_known: Option<&'a dyn Fn(&Expr) -> bool>,
+    unknown: Vec<String>,
     secrets: Vec<SecretSlot>,
     /// The pointer of the node being resolved.
     pointer: String,
@@ -98,12 +127,23 @@ struct Resolver<'a> {
 enum Filling<'a> {
     Value(Val<'a>),
     Secret(&'a Path),
+    /// The source of an expression whose value is not known yet.
+    Unknown(&'a str),
 }
 
 impl<'a> Resolver<'a> {
     fn new(template: &'a Template, names: &'a dyn Names, reading: Reading) -> Resolver<'a> {
-        let (secrets, pointer) = (Vec::new(), String::new());
-        Resolver { template, names, reading, secrets, pointer, depth: 0, weight_left: MAX_WEIGHT }
+        Resolver {
+            template,
+            names,
+            reading,
+            is_known: None,
+            unknown: Vec::new(),
+            secrets: Vec::new(),
+            pointer: String::new(),
+            depth: 0,
+            weight_left: MAX_WEIGHT,
+        }
     }
 
     fn node(&mut self, node: &Node) -> Result<Value, Missing> {
@@ -115,6 +155,10 @@ impl<'a> Resolver<'a> {
                     let mut text = Bounded::new();
                     self.slot(path, &mut text)?;
                     Ok(String::from(text).into())
+                }
+                Filling::Unknown(source) => {
+                    self.note_unknown();
+                    Ok(format!("{{{{{source}}}}}").into())
                 }
             },
             Node::Text(parts) => self.text(parts),
@@ -147,6 +191,9 @@ impl<'a> Resolver<'a> {
 
     fn fill(&self, ix: HoleIx) -> Result<Filling<'a>, Missing> {
         let expr = &self.template.holes[ix.0].expr;
+        if self.is_known.is_some_and(|is_known| !is_known(expr)) {
+            return Ok(Filling::Unknown(expr.source()));
+        }
         match self.reading {
             Reading::Condition => expr.read(self.names).map(Filling::Value),
             Reading::Template => match expr.as_path() {
@@ -167,11 +214,21 @@ impl<'a> Resolver<'a> {
                 Part::Hole(ix) => match self.fill(*ix)? {
                     Filling::Value(value) => value.write_text(&mut text).map_err(too_large)?,
                     Filling::Secret(path) => self.slot(path, &mut text)?,
+                    Filling::Unknown(source) => {
+                        self.note_unknown();
+                        write!(text, "{{{{{source}}}}}").map_err(too_large)?;
+                    }
                 },
             }
         }
         self.spend(text.len())?;
         Ok(String::from(text).into())
+    }
+
+    fn note_unknown(&mut self) {
+        if self.unknown.last() != Some(&self.pointer) {
+            self.unknown.push(self.pointer.clone());
+        }
     }
 
     fn slot(&mut self, path: &Path, text: &mut Bounded) -> Result<(), Missing> {
@@ -216,7 +273,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn spend(&mut self, bytes: usize) -> Result<(), Missing> {
-        let left = self.weight_left.checked_sub(bytes + NODE_WEIGHT);
+        let left = self.weight_left.checked_sub(bytes + VALUE_WEIGHT);
         self.weight_left = left.ok_or(Missing::TooLarge { limit: "16 MB" })?;
         Ok(())
     }

@@ -44,7 +44,19 @@ impl Caller {
     }
 
     pub fn check(&self, right: Right) -> Result<(), Error> {
-        if self.may(right) { Ok(()) } else { Err(Error::Forbidden { who: self.name.to_string(), right: right.name() }) }
+        if self.may(right) {
+            return Ok(());
+        }
+        if self.grants.is_withheld(right) {
+            let message = format!("an agent's key never has the right {right}: use a key that is not an agent's");
+            return Err(Error::Refused(message));
+        }
+        Err(Error::Forbidden { who: self.name.to_string(), right: right.name() })
+    }
+
+    /// Refuses what only people may do, whatever an agent's key was granted.
+    pub(crate) fn check_person(&self, what: &str) -> Result<(), Error> {
+        if self.grants.is_agent() { Err(Error::Refused(format!("an agent's key cannot {what}"))) } else { Ok(()) }
     }
 
     pub(crate) fn is_local(&self) -> bool {

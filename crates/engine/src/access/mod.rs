@@ -16,7 +16,9 @@ mod switches;
 pub use cache::ByEpoch;
 pub use caller::Caller;
 pub use people::{BUILT_IN_ROLES, Key, Role, Session, Used, User, secret_hash};
-pub use plans::{Limits, Plans, Subscription, counter, too_many_runs};
+pub use plans::{
+    CONCURRENT_RUNS, DESCENDANTS_PER_RUN, Limits, Plans, Subscription, counter, too_many_descendants, too_many_runs,
+};
 pub use rights::{Actor, Grants, Need, Right, actors, check_grant, matches};
 pub use switches::{Pause, Switches};
 

@@ -9,6 +9,13 @@ use stepwell_core::definition::{Definition, Trigger};
 use stepwell_core::time::Time;
 use stepwell_store::OrgId;
 
+/// Names of limits, as in [`Error::Limit`].
+pub const CONCURRENT_RUNS: &str = "concurrent_runs";
+pub const DESCENDANTS_PER_RUN: &str = "descendants_per_run";
+
+/// Descendants of a root run, unless the settings or the plan say otherwise.
+const DESCENDANTS: u32 = 10_000;
+
 /// The limits of a plan. `None` is unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,6 +28,12 @@ pub struct Limits {
     pub concurrent_runs: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executions_per_month: Option<u64>,
+    /// Never more than [`Plans::descendants_per_run`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descendants_per_run: Option<u32>,
+    /// Weight of the payloads of one run; `None` leaves it to the engine's setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_cron: bool,
 }
@@ -31,6 +44,8 @@ pub struct Plans {
     pub by_name: BTreeMap<String, Limits>,
     /// The plan of an organisation without one of its own.
     pub default: String,
+    /// The most runs that one run, its children and theirs may start, whatever the plan says.
+    pub descendants_per_run: u32,
 }
 
 impl Default for Plans {
@@ -40,6 +55,8 @@ impl Default for Plans {
             tasks_per_workflow: Some(5),
             concurrent_runs: Some(1),
             executions_per_month: Some(10_000),
+            descendants_per_run: None,
+            run_bytes: None,
             no_cron: true,
         };
         let pro = Limits {
@@ -47,10 +64,13 @@ impl Default for Plans {
             tasks_per_workflow: Some(20),
             concurrent_runs: Some(10),
             executions_per_month: Some(1_000_000),
+            descendants_per_run: None,
+            run_bytes: None,
             no_cron: false,
         };
         let plans = [("free", free), ("pro", pro), ("unlimited", Limits::default())];
-        Plans { by_name: plans.map(|(name, plan)| (name.to_string(), plan)).into(), default: "unlimited".into() }
+        let by_name = plans.map(|(name, plan)| (name.to_string(), plan)).into();
+        Plans { by_name, default: "unlimited".into(), descendants_per_run: DESCENDANTS }
     }
 }
 
@@ -73,7 +93,15 @@ pub fn counter(org: OrgId, now: Time) -> String {
 }
 
 pub fn too_many_runs(most: u32) -> Error {
-    Error::Limit { limit: "concurrent_runs", message: format!("the plan allows {most} concurrent runs") }
+    Error::Limit { limit: CONCURRENT_RUNS, message: format!("the plan allows {most} concurrent runs") }
+}
+
+pub fn too_many_descendants(most: u32) -> Error {
+    let message = format!(
+        "a run may have {most} descendants (its child runs, their children, …), and the run at the top of this tree has \
+         had as many; start fewer children, or raise descendants_per_run in the plan or the configuration"
+    );
+    Error::Limit { limit: DESCENDANTS_PER_RUN, message }
 }
 
 impl Access {
@@ -82,12 +110,17 @@ impl Access {
         let record = self.cluster.store.record(Subscription::KIND, &org.0.to_string()).await?;
         let subscription = record.map(|record| body::<Subscription>(&record)).transpose()?.unwrap_or_default();
         let plan = subscription.plan.unwrap_or_else(|| self.plans.default.clone());
+        let most = self.plans.descendants_per_run;
+        let bounded = |limits: Limits| Limits {
+            descendants_per_run: Some(limits.descendants_per_run.map_or(most, |own| own.min(most))),
+            ..limits
+        };
         if let Some(limits) = subscription.limits {
-            return Ok(("custom".into(), limits));
+            return Ok(("custom".into(), bounded(limits)));
         }
         let limits = self.plans.by_name.get(&plan).copied();
         let limits = limits.ok_or_else(|| Error::Broken(format!("the plan {plan:?} is not in the configuration")))?;
-        Ok((plan, limits))
+        Ok((plan, bounded(limits)))
     }
 
     /// Refuses a definition with more steps than the plan allows.

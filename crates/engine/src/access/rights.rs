@@ -2,6 +2,7 @@
 //!
 //! A grant is a name (`workflow.run`), or a kind of resource and a pattern for its names (`tool:mail.*`). `admin`
 //! includes all rights in an organisation. `operator` is for administrators of the server; no other grant includes it.
+//! An agent's key never administers: otherwise it could remove the rules that hold its own calls.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -89,7 +90,7 @@ pub struct Grants {
     user: BTreeSet<String>,
     /// `None` if the key does not limit the user's grants.
     key: Option<BTreeSet<String>>,
-    /// An agent may answer gates only if it was granted that right by name.
+    /// An agent never administers, and may answer gates only if it was granted that right by name.
     agent: bool,
 }
 
@@ -114,27 +115,30 @@ impl Grants {
     }
 
     pub fn allow(&self, need: Need<'_>) -> bool {
-        if self.agent && need == Need::Right(Right::Approve) {
-            let by_name = |grants: &BTreeSet<String>| grants.contains(Right::Approve.name());
-            return allow(&self.user, need) && by_name(self.key.as_ref().unwrap_or(&self.user));
+        match need {
+            Need::Right(Right::Admin | Right::Operate) if self.agent => false,
+            Need::Right(Right::Approve) if self.agent => {
+                let by_name = |grants: &BTreeSet<String>| grants.contains(Right::Approve.name());
+                allow(&self.user, need) && by_name(self.key.as_ref().unwrap_or(&self.user))
+            }
+            _ => allow(&self.user, need) && self.key.as_ref().is_none_or(|key| allow(key, need)),
         }
-        allow(&self.user, need) && self.key.as_ref().is_none_or(|key| allow(key, need))
     }
 
-    /// Whether these grants include everything that `grant` allows. A caller can only pass on what the caller has.
+    /// Whether a right to administer is missing only because the key is an agent's.
+    pub fn is_withheld(&self, right: Right) -> bool {
+        let administers = matches!(right, Right::Admin | Right::Operate);
+        self.agent && administers && Grants { agent: false, ..self.clone() }.allow(Need::Right(right))
+    }
+
+    /// Whether these grants include everything that `grant` allows. A caller can only pass on what the caller has;
+    /// an agent, which does not administer, passes on nothing.
     pub fn cover(&self, grant: &str) -> bool {
-        let by_name = self.agent && grant == Right::Approve.name();
         let covered = |have: &BTreeSet<String>| {
-            let by_admin = have.contains(Right::Admin.name()) && grant != Right::Operate.name() && !by_name;
+            let by_admin = have.contains(Right::Admin.name()) && grant != Right::Operate.name();
             by_admin || have.contains(grant) || have.iter().any(|wide| covers(wide, grant))
         };
-        // If the key of an agent has a list, the right must be named there.
-        let user = if by_name && self.key.is_some() {
-            allow(&self.user, Need::Right(Right::Approve))
-        } else {
-            covered(&self.user)
-        };
-        user && self.key.as_ref().is_none_or(covered)
+        covered(&self.user) && self.key.as_ref().is_none_or(covered)
     }
 
     /// The effective grants, as written.
@@ -293,6 +297,16 @@ mod tests {
         assert!(keyed(&["admin"], &["workflow.approve"], true).allow(approve));
         assert!(!keyed(&["workflow.run"], &["workflow.approve"], true).allow(approve));
         assert!(!grants(&["admin"]).through_key(None::<Vec<String>>, true).allow(approve));
+    }
+
+    #[test]
+    fn an_agent_never_administers_but_has_what_else_admin_includes() {
+        for agent in
+            [keyed(&["admin"], &["admin"], true), grants(&["admin", "operator"]).through_key(None::<Vec<_>>, true)]
+        {
+            assert!(!agent.allow(Need::Right(Right::Admin)) && !agent.allow(Need::Right(Right::Operate)));
+            assert!(agent.allow(Need::Right(Right::Define)) && agent.allow(Need::Tool("mail.send")));
+        }
     }
 
     #[test]

@@ -165,6 +165,7 @@ impl Channels<'_> {
             records.push(RecordChange::Replace(Record { body: json_text(&channel), ..record }));
         }
         if let Some(browser) = &to.browser {
+            self.may_manage(Some(&self.caller.name))?;
             self.check_user(&self.caller.name).await?;
             let preferences = Preferences { user: self.caller.name.to_string(), browser: unique(browser.clone()) };
             let key = name_key(self.caller.org, &self.caller.name);

@@ -65,13 +65,16 @@ impl Workflows<'_> {
         self.caller.check(Right::Define)?;
         let checked = self.check(source).await?;
         self.rooms.access.check_definition(self.caller.org, &checked.definition).await?;
+        let before = self.rooms.cluster.store.find_definition(self.caller.org, &checked.definition.name).await?;
+        let workflow = before.filter(|before| before.name == checked.definition.name).map(|before| before.workflow);
+        self.check_tool_name(workflow.as_deref(), &checked.definition).await?;
         Ok(checked)
     }
 
     /// Reads a definition and reports all faults. Needs no right.
     pub async fn check(&self, source: Source<'_>) -> Result<Checked, Error> {
         let checked = check(self.rooms, source)?;
-        check_code(self.rooms, &checked).await?;
+        check_parts(self.rooms, &checked).await?;
         Ok(checked)
     }
 
@@ -96,6 +99,7 @@ impl Workflows<'_> {
             Some(after) if newest != after => return Ok(Err(Outdated)),
             _ => {}
         }
+        self.check_tool_name(before.as_ref().map(|before| &*before.workflow), definition).await?;
         let row = self.next_version(checked, before.as_ref(), decided).await?;
         Ok(Ok((row, true)))
     }
@@ -115,6 +119,7 @@ impl Workflows<'_> {
         let mut records = triggers::sync(&self.rooms.triggers, self.caller.org, &workflow, definition).await?;
         records.extend(self.reset_switch(&workflow, definition, before).await?);
         let version = before.map_or(1, |before| before.version + 1);
+        records.extend(self.claim(&workflow, version, definition).await?);
         let detail = json!({"id": workflow, "version": version});
         let update = Change {
             records,
@@ -165,11 +170,12 @@ pub(super) fn check(rooms: &Rooms, source: Source<'_>) -> Result<Checked, Error>
             return Err(Error::Input { path: step.def.name.to_string(), message });
         }
     }
-    Checked::new(definition, source.text)
+    Ok(Checked::new(definition, source.text))
 }
 
-/// Refuses code that does not compile. Code that cannot be checked in time is accepted, and fails when it runs.
-pub(super) async fn check_code(rooms: &Rooms, checked: &Checked) -> Result<(), Error> {
+/// Refuses schemas and code that do not compile. Code that cannot be checked in time is accepted, and fails when it runs.
+pub(super) async fn check_parts(rooms: &Rooms, checked: &Checked) -> Result<(), Error> {
+    checked.check_schemas().await?;
     let Some(kind) = rooms.executor.kinds.get(Call::Javascript.name()) else { return Ok(()) };
     let mut faults = Vec::new();
     let compile = async {

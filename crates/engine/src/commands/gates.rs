@@ -6,15 +6,17 @@
 use super::Gates;
 use super::change::{change, run_audit};
 use super::inbound::user_caller;
-use super::input::invalid;
+use super::input::{check_text, invalid};
 use super::runs::{find, load};
 use super::steps::step_named;
 use crate::access::Right;
 use crate::error::Error;
+use crate::notify;
 use crate::run::links;
 use crate::run::{Live, Message};
 use crate::schema::Schema;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use stepwell_core::event::{Answer, Ignored};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, StepState};
@@ -26,8 +28,8 @@ use stepwell_store::{AuditFilter, Change, OpenGate, RunId};
 const MAX_PAGE: u32 = 500;
 /// Maximum number of reported faults in the data of a form.
 const MAX_FAULTS: usize = 20;
-/// Bytes of a comment.
-const MAX_COMMENT: usize = 10_000;
+/// Maximum length of a recorded reason, in characters.
+const MAX_REASON: usize = 500;
 
 /// An answer to a gate.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -54,6 +56,10 @@ pub struct Approval {
     pub digest: Option<String>,
     pub since: Time,
     pub until: Option<Time>,
+    /// What happens at `until`: `approve` or `deny`.
+    pub on_timeout: Option<&'static str>,
+    /// Why the request may not reach anyone who can answer it.
+    pub warnings: Vec<String>,
     /// When the request escalates to more users, unless it is answered before.
     pub escalates: Option<Time>,
     /// Whether it has escalated.
@@ -87,7 +93,7 @@ impl Gates<'_> {
         let live = load(self.rooms, id, run).await?;
         let (path, state) = step_named(&live, step)?;
         self.may_answer(&live, state).await?;
-        check(&live, step, &path, state, &decision)?;
+        check(&live, step, &path, state, &decision).await?;
         // A user may have pasted a secret, and other users read the answer.
         let mask = self.rooms.secrets.mask(live.org, &live.compiled.secrets).await;
         let mut data = decision.data;
@@ -173,7 +179,12 @@ impl Gates<'_> {
         };
         let escalated = state.more.as_ref().is_some_and(|more| more.escalated);
         let graph = &live.compiled.definition.graph;
-        let gate = live.run.find(graph, &path).map(|at| &graph.step(at.step).def.kind);
+        let at = live.run.find(graph, &path);
+        let gate = at.map(|at| &graph.step(at.step).def.kind);
+        let warnings = match verdict {
+            true => Vec::new(),
+            false => notify::unreached(&self.rooms.notifier, live.org, &asks).await.unwrap_or_default(),
+        };
         let approvals = match gate {
             Some(Kind::Gate(gate)) => gate.approvals,
             _ => asks["approvals"].as_u64().and_then(|needed| u32::try_from(needed).ok()).unwrap_or(1),
@@ -189,6 +200,8 @@ impl Gates<'_> {
             asks,
             since: state.since,
             until: state.due,
+            on_timeout: at.and_then(|at| notify::on_timeout(live, at, state)),
+            warnings,
             escalates: state.more.as_ref().and_then(|more| more.escalate),
             escalated,
             created_by: live.run.by.to_string(),
@@ -257,9 +270,15 @@ impl Gates<'_> {
         Ok(link)
     }
 
-    /// Records that an answer was rejected, for a caller who could not be informed at once.
+    /// Records that an answer was rejected, for a caller who could not be informed at once. Needs the right to approve.
+    /// What was recorded last is not recorded again, and a long reason is cut.
     pub async fn note_refusal(&self, run: &str, refusal: Refusal) -> Result<(), Error> {
-        find(self.rooms, self.caller, run).await?;
+        self.caller.check(Right::Approve)?;
+        let reason: String = refusal.reason.chars().take(MAX_REASON).collect();
+        let refusal = Refusal { reason, ..refusal };
+        if self.last_refusal(run).await?.as_ref() == Some(&refusal) {
+            return Ok(());
+        }
         let detail = json!({"step": refusal.step, "reason": refusal.reason});
         let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), REFUSED, run, detail)];
         change(self.rooms, Change { audit, ..Change::default() }, "audit trail", run).await
@@ -285,7 +304,7 @@ impl Gates<'_> {
     }
 }
 
-fn check(live: &Live, step: &str, path: &str, state: &StepState, decision: &Decision) -> Result<(), Error> {
+async fn check(live: &Live, step: &str, path: &str, state: &StepState, decision: &Decision) -> Result<(), Error> {
     let graph = &live.compiled.definition.graph;
     let at = live.run.find(graph, path);
     let held = at.is_some_and(|at| !matches!(graph.step(at.step).def.kind, Kind::Gate(_)));
@@ -299,15 +318,13 @@ fn check(live: &Live, step: &str, path: &str, state: &StepState, decision: &Deci
     if let Some(why) = why.filter(|_| decision.digest.is_none()) {
         return Err(invalid("digest", &format!("{why}: give the digest of the request that was shown")));
     }
-    if decision.comment.as_ref().is_some_and(|comment| comment.len() > MAX_COMMENT) {
-        return Err(invalid("comment", &format!("must be at most {MAX_COMMENT} bytes")));
-    }
+    check_text("comment", decision.comment.as_deref())?;
     if let Some(data) = &decision.data {
         check_size(data).map_err(|failure| invalid("data", &failure.message))?;
     }
     let form = live.run.ask(state).and_then(|ask| ask.get("form"));
     match form.filter(|_| decision.approve) {
-        Some(form) => check_form(form, decision.data.as_ref().unwrap_or(&Value::Null)),
+        Some(form) => check_form(form, decision.data.as_ref().unwrap_or(&Value::Null)).await,
         None => Ok(()),
     }
 }
@@ -321,9 +338,12 @@ fn is_first(live: &Live, name: &str, path: &str) -> bool {
 }
 
 /// Checks the data against the form's schema.
-fn check_form(form: &Value, data: &Value) -> Result<(), Error> {
-    let schema = Schema::compile(form).map_err(|why| invalid("form", &format!("not a usable JSON Schema: {why}")))?;
-    let faults = schema.faults(data).take(MAX_FAULTS);
+async fn check_form(form: &Value, data: &Value) -> Result<(), Error> {
+    let faults = match Schema::bounded(form) {
+        Ok(schema) => schema.faults(Arc::new(data.clone()), MAX_FAULTS).await,
+        Err(error) => Err(error),
+    };
+    let faults = faults.map_err(|error| error.at("form", "data"))?.into_iter();
     let faults: Vec<(String, String)> = faults.map(|fault| (format!("data{}", fault.path), fault.message)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::Inputs(faults)) }
 }

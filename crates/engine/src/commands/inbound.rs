@@ -15,7 +15,7 @@ use crate::triggers::Incoming;
 use serde_json::{Value, json};
 use stepwell_core::event::Ignored;
 use stepwell_core::run::{Phase, Status};
-use stepwell_store::{NewAudit, OrgId};
+use stepwell_store::{NewAudit, OrgId, RunId};
 
 /// The target of an approval link.
 #[derive(Clone, Debug)]
@@ -37,9 +37,9 @@ pub enum Asks {
 }
 
 impl Inbound<'_> {
-    /// Whether a token of a trigger URL is known.
-    pub async fn hook_known(&self, token: &str) -> Result<bool, Error> {
-        self.rooms.triggers.hook_known(token).await
+    /// The organisation of a trigger URL, if its token is known.
+    pub async fn hook_owner(&self, token: &str) -> Result<Option<OrgId>, Error> {
+        self.rooms.triggers.hook_owner(token).await
     }
 
     /// Handles a request to a trigger URL. Returns the run that it started, or that the same request started before.
@@ -68,8 +68,9 @@ impl Inbound<'_> {
         }
     }
 
-    /// Whether the step still waits for a call to this URL. The error tells a received call from a step that has ended.
-    pub async fn callback_open(&self, token: &str) -> Result<(), Error> {
+    /// The organisation of a step that still waits for a call to this URL. The error tells a received call from a step
+    /// that has ended.
+    pub async fn callback_open(&self, token: &str) -> Result<OrgId, Error> {
         let (live, path) = self.callback_target(token).await?;
         let graph = &live.compiled.definition.graph;
         let state = live.run.find(graph, &path).and_then(|at| live.run.step(graph, at));
@@ -77,7 +78,7 @@ impl Inbound<'_> {
             Some(Phase::Done(Status::Success)) => Err(Ignored::Repeated.into()),
             Some(Phase::Done(_)) => Err(Ignored::StepFinished.into()),
             _ if live.run.status.is_terminal() => Err(Ignored::RunFinished.into()),
-            _ => Ok(()),
+            _ => Ok(live.org),
         }
     }
 
@@ -85,20 +86,25 @@ impl Inbound<'_> {
     async fn callback_target(&self, token: &str) -> Result<(Box<Live>, String), Error> {
         let unknown = || Error::NotFound { what: "callback", name: token.chars().take(60).collect() };
         let named = Named::parse(token).ok_or_else(unknown)?;
-        let id = self.rooms.cluster.store.find_run(&named.run).await?.ok_or_else(unknown)?;
-        let live = load(self.rooms, id, &named.run).await?;
-        if named.is_genuine(&live.secret) { Ok((live, named.path)) } else { Err(unknown()) }
+        let id = self.genuine(&named).await?.ok_or_else(unknown)?;
+        Ok((load(self.rooms, id, &named.run).await?, named.path))
+    }
+
+    /// The run of a token, if the token is genuine. Reads the run's secret only: a forged token must not cost more.
+    async fn genuine(&self, named: &Named) -> Result<Option<RunId>, Error> {
+        let found = self.rooms.cluster.store.run_secret(&named.run).await?;
+        // An unknown run takes as long as a wrong code.
+        let (id, secret) = found.map_or((None, [0; 16]), |(id, secret)| (Some(id), secret));
+        let genuine = named.is_genuine(&secret);
+        Ok(id.filter(|_| genuine))
     }
 
     /// The target of an approval link, and the user it answers for.
     pub async fn linked(&self, link: &str) -> Result<Linked, Error> {
         let unknown = || Error::NotFound { what: "link", name: link.chars().take(20).collect() };
         let named = links::Named::parse(link).ok_or_else(unknown)?;
-        let id = self.rooms.cluster.store.find_run(&named.token.run).await?.ok_or_else(unknown)?;
+        let id = self.genuine(&named.token).await?.ok_or_else(unknown)?;
         let live = load(self.rooms, id, &named.token.run).await?;
-        if !named.token.is_genuine(&live.secret) {
-            return Err(unknown());
-        }
         let caller = user_caller(self.rooms, live.org, &named.user).await?;
         let linked = |asks| Linked {
             run: named.token.run.clone(),

@@ -5,6 +5,8 @@ use crate::error::Error;
 
 const MAX_NAME: usize = 100;
 const MAX_GRANTS: usize = 1_000;
+/// Bytes of a comment or reason.
+const MAX_TEXT: usize = 10_000;
 
 /// The error for an invalid input field.
 pub(super) fn invalid(path: &str, message: &str) -> Error {
@@ -26,6 +28,14 @@ pub(super) fn check_label(path: &str, name: &str) -> Result<(), Error> {
         return Err(invalid(path, &format!("must be 1 to {MAX_NAME} printable characters")));
     }
     Ok(())
+}
+
+/// Checks the length of a comment or reason.
+pub(super) fn check_text(path: &str, text: Option<&str>) -> Result<(), Error> {
+    match text {
+        Some(text) if text.len() > MAX_TEXT => Err(invalid(path, &format!("must be at most {MAX_TEXT} bytes"))),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that the grants are valid and that the caller has them: a caller can only give its own rights.

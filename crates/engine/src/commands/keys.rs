@@ -62,9 +62,6 @@ impl Keys<'_> {
             // The key gets all rights of its user.
             check_grants(self.caller, &Users::new(self.rooms, self.caller).all_grants(self.caller.org, &user).await?)?;
         }
-        if self.caller.grants.is_agent() && !new.agent {
-            return Err(Error::Refused("an agent's key can only create keys for agents".into()));
-        }
         let secret = Identity::new(self.rooms).new_secret();
         let key = Key {
             name: new.name,

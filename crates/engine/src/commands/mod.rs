@@ -7,6 +7,7 @@ mod change;
 mod channels;
 mod connections;
 mod definitions;
+mod exposed;
 mod gates;
 mod identity;
 mod inbound;
@@ -28,6 +29,7 @@ pub use crate::run::start::{End, Started};
 pub use channels::{NewChannel, NotificationPreferences};
 pub use connections::NewConnection;
 pub use definitions::{Defined, Source};
+pub use exposed::Exposed;
 pub use gates::{Approval, Decision, Refusal};
 pub use inbound::{Asks, Linked};
 pub use keys::{KeyChange, NewKey};
@@ -36,7 +38,7 @@ pub use policies::NewPolicy;
 pub use queries::NewQuery;
 pub use runs::{
     AttemptView, BulkOutcome, EventView, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary, RunView,
-    StepView, Trigger, page_size,
+    RunWarning, StepView, Trigger, page_size,
 };
 pub use secrets::{NewSecret, Rotated};
 pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};

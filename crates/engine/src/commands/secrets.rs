@@ -3,7 +3,7 @@
 use super::Secrets;
 use super::change::{change, current_auth, new_named, remove, retry_on_conflict};
 use super::input::invalid;
-use crate::access::Right;
+use crate::access::{Key, Right, secret_hash};
 use crate::error::Error;
 use crate::notify::Channel;
 use crate::records::{Kept, With, body, find, json as json_text, list, name_key, put, read};
@@ -17,6 +17,9 @@ use stepwell_store::{Change, Record, RecordChange};
 
 /// Maximum size of a secret, in bytes.
 const MAX_SECRET: usize = 16 * 1024;
+/// Length of the shortest text that is looked up as a key, and how many such texts of one value are.
+const SHORTEST_KEY: usize = 20;
+const MAX_KEYS: usize = 16;
 /// Maximum number of passes over all records: other nodes may still seal with an older key.
 const MAX_PASSES: u32 = 5;
 
@@ -63,9 +66,25 @@ impl Secrets<'_> {
         }
         if let Some(value) = &new.value {
             check_value(value)?;
+            self.check_no_key(value).await?;
         }
         check_hosts(new.hosts.as_deref().unwrap_or_default())?;
         retry_on_conflict(|| self.put_once(name, new.clone())).await
+    }
+
+    /// Refuses a value that contains a key of this server: a step that sends it would act with the rights of that key
+    /// instead of those of its run.
+    async fn check_no_key(&self, value: &str) -> Result<(), Error> {
+        let words = value.split(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c));
+        let keys = words.filter(|word| word.starts_with("sw_") && word.len() >= SHORTEST_KEY).take(MAX_KEYS);
+        // An operator's own key may have any form.
+        for word in keys.chain([value.trim()]) {
+            if self.rooms.cluster.store.record_with_key(Key::KIND, &secret_hash(word)).await?.is_some() {
+                let message = "this is a key of this server; steps act with the rights of their run and need none";
+                return Err(invalid("value", message));
+            }
+        }
+        Ok(())
     }
 
     async fn put_once(&self, name: &str, new: NewSecret) -> Result<With<Secret>, Error> {

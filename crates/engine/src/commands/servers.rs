@@ -11,7 +11,7 @@ use crate::access::{Need, Right};
 use crate::error::Error;
 use crate::records::{Kept, body, json as json_text, list, name_key};
 use crate::run::start::Started;
-use crate::workflows::{Accepted, Offered, Pin, Server, Standing};
+use crate::workflows::{Accepted, Held, Offered, Pin, Server, Standing, clash};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ pub struct KnownTool {
     pub tool: String,
     /// `None` if the server does not offer it now.
     pub offered: Option<Arc<Offered>>,
+    /// Why it cannot be called although it is offered.
+    pub held: Option<Held>,
     /// `None` if it was never accepted.
     pub pin: Option<Pin>,
 }
@@ -115,7 +117,10 @@ impl McpServers<'_> {
         let before = self.rooms.cluster.store.record_with_key(Accepted::KIND, &name_key(self.caller.org, name)).await?;
         let mut accepted = match &before {
             Some(record) => body::<Accepted>(record)?,
-            None => Accepted { server: name.to_string(), ..Accepted::default() },
+            None => {
+                let plain = known.server.as_ref().is_some_and(|server| server.plain_names);
+                Accepted { server: name.to_string(), plain, ..Accepted::default() }
+            }
         };
         let now = self.rooms.cluster.clock.now();
         let offered = known.tools.iter().filter_map(|tool| tool.offered.as_ref());
@@ -140,12 +145,15 @@ impl McpServers<'_> {
     pub async fn proxied(&self) -> Result<Vec<Arc<Offered>>, Error> {
         self.caller.check(Right::Run)?;
         let mut found: BTreeMap<String, Arc<Offered>> = BTreeMap::new();
+        let exposed = self.rooms.workflows.pins.exposed(self.caller.org).await?;
         for server in self.offered() {
             let Some(accepted) = self.rooms.workflows.pins.accepted(self.caller.org, &server.name).await? else {
                 continue;
             };
             let callable = server.tools.into_iter().filter(|offered| {
-                accepted.standing(offered) == Standing::Accepted && self.caller.grants.allow(Need::Tool(&offered.name))
+                accepted.standing(offered) == Standing::Accepted
+                    && clash(&exposed, &offered.name).is_none()
+                    && self.caller.grants.allow(Need::Tool(&offered.name))
             });
             for offered in callable {
                 // If two tools have the same name, steps call the first as well.
@@ -177,7 +185,16 @@ impl KnownServer {
                 Some(known) => known.offered = Some(offered.clone()),
                 None => {
                     let (tool, offered) = (offered.tool.clone(), Some(offered.clone()));
-                    self.tools.push(KnownTool { tool, offered, pin: None });
+                    self.tools.push(KnownTool { tool, offered, held: None, pin: None });
+                }
+            }
+        }
+        for held in self.server.iter().flat_map(|server| &server.held) {
+            match self.tools.iter_mut().find(|known| known.tool == held.tool) {
+                Some(known) => known.held = Some(held.clone()),
+                None => {
+                    let (tool, held) = (held.tool.clone(), Some(held.clone()));
+                    self.tools.push(KnownTool { tool, offered: None, held, pin: None });
                 }
             }
         }
@@ -201,6 +218,6 @@ impl KnownServer {
 
 impl KnownTool {
     fn pinned(tool: String, pin: Pin) -> KnownTool {
-        KnownTool { tool, offered: None, pin: Some(pin) }
+        KnownTool { tool, offered: None, held: None, pin: Some(pin) }
     }
 }

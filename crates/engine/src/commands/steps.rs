@@ -1,7 +1,7 @@
 //! Single steps: waking them, delivering to them, and settling or overriding stuck steps.
 
 use super::change::run_audit;
-use super::input::invalid;
+use super::input::{check_text, invalid};
 use super::runs::{find, find_with_right, load};
 use super::{Decision, Gates, Steps};
 use crate::access::Right;
@@ -101,6 +101,8 @@ impl Steps<'_> {
             return Err(Error::Refused("a gate cannot be overridden: it must be answered by its approvers".into()));
         }
         let Override { outcome, comment } = how;
+        check_text("comment", comment.as_deref())?;
+        check_text("error", outcome.as_ref().err().map(String::as_str))?;
         let detail = json!({"step": path, "success": outcome.is_ok(), "comment": comment});
         let outcome = match outcome {
             Ok(output) => {

@@ -103,13 +103,10 @@ impl Users<'_> {
         let mut name = self.caller.name.to_string();
         if self.caller.key.is_some() || user.is_some() {
             self.caller.check(Right::Admin)?;
-            // A session has all rights of its user, and is not for agents.
+            // A session has all rights of its user.
             let user: User =
                 body(&find::<User>(&*self.rooms.cluster.store, self.caller.org, user.unwrap_or(&name)).await?)?;
             check_grants(self.caller, &self.all_grants(self.caller.org, &user).await?)?;
-            if self.caller.grants.is_agent() {
-                return Err(Error::Refused("an agent's key cannot create sign-in links".into()));
-            }
             name = user.name;
         }
         let now = self.rooms.cluster.clock.now();

@@ -2,6 +2,7 @@
 
 use super::Workflows;
 use super::change::{change, current_auth, retry_on_conflict};
+use super::exposed::unclaimed;
 use crate::access::{Pause, Right, Switches};
 use crate::error::Error;
 use crate::records::{Kept, body, json as json_text};
@@ -135,8 +136,10 @@ impl Workflows<'_> {
         let compiled = self.newest(workflow).await?;
         let now = self.rooms.cluster.clock.now();
         let row = &compiled.row;
+        let mut records = triggers::removed(&self.rooms.triggers, row.org, &row.workflow).await?;
+        records.push(unclaimed(&row.workflow));
         let update = Change {
-            records: triggers::removed(&self.rooms.triggers, row.org, &row.workflow).await?,
+            records,
             audit: vec![self.caller.audit(now, "workflow.delete", &row.name, json!({"id": row.workflow}))],
             grants_of: Some(row.org),
             decided: None,
@@ -156,19 +159,6 @@ impl Workflows<'_> {
     pub async fn state(&self, compiled: &Compiled) -> Result<State, Error> {
         let switches = self.rooms.access.switches(compiled.row.org, &compiled.row.workflow).await?;
         Ok(State { enabled: switches.enabled.unwrap_or(compiled.definition.enabled), switches })
-    }
-
-    /// The enabled workflows that are exposed as tools, by name. Needs the right to run.
-    pub async fn exposed(&self) -> Result<Vec<Arc<Compiled>>, Error> {
-        self.caller.check(Right::Run)?;
-        let mut found = Vec::new();
-        for row in self.rooms.cluster.store.definitions(self.caller.org).await? {
-            let compiled = self.rooms.workflows.compile(row)?;
-            if compiled.definition.expose_as_tool && self.state(&compiled).await?.enabled {
-                found.push(compiled);
-            }
-        }
-        Ok(found)
     }
 
     /// Enables or disables a workflow. While disabled, it refuses triggers and skips its schedules. Needs the right to
@@ -209,11 +199,7 @@ impl Workflows<'_> {
         let compiled = self.newest(workflow).await?;
         let runner = self.rooms.runner.clone();
         tokio::spawn(async move {
-            let queued = runner.cluster.store.queued(u32::MAX).await.unwrap_or_default();
-            let of_workflow = |group: &str| group.split(':').next() == Some(&compiled.row.workflow);
-            for (group, _) in queued.into_iter().filter(|(group, _)| of_workflow(group)) {
-                queue::admit(runner.clone(), compiled.row.org, group).await;
-            }
+            queue::admit_all(runner, compiled.row.org, &compiled.row.workflow).await;
         });
         Ok(())
     }

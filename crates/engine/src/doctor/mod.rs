@@ -271,6 +271,13 @@ fn add_run(report: &mut Report, pending: &mut Pending, checked: CheckedRun) {
     pending.add_unclaimed(&checked.run, checked.unclaimed);
 }
 
+/// A run whose rows cannot be read.
+async fn unreadable(store: &dyn Store, id: RunId, why: String) -> Result<CheckedRun, Error> {
+    let Some(row) = store.run(id).await? else { return Ok(CheckedRun::default()) };
+    let faults = vec![(Check::Readable, why)];
+    Ok(CheckedRun { run: row.public, unfinished: row.finished.is_none(), faults, ..CheckedRun::default() })
+}
+
 /// What the checks of all runs share.
 struct Context<'a> {
     definitions: &'a Definitions,
@@ -286,7 +293,12 @@ async fn check_run(
     id: RunId,
 ) -> Result<CheckedRun, Error> {
     let Context { definitions, now, .. } = *context;
-    let Some(stored) = store.load(id).await? else { return Ok(CheckedRun::default()) };
+    let stored = match store.load(id).await {
+        Ok(Some(stored)) => stored,
+        Ok(None) => return Ok(CheckedRun::default()),
+        Err(stepwell_store::Error::Unusable(why)) => return unreadable(store, id, why).await,
+        Err(error) => return Err(error.into()),
+    };
     let mut checked = CheckedRun {
         run: stored.row.public.clone(),
         unfinished: stored.row.finished.is_none(),

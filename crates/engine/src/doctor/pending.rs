@@ -43,13 +43,13 @@ impl Pending {
                 timers.entry(timer.run).or_default().push(hashed(&timer.key));
             }
         }
-        let mut claimed = store.orphans(MOST).await?;
+        let mut claimed = store.orphans(None, MOST).await?;
         for row in store.nodes().await? {
             claimed.extend(store.held(row.node.id).await?);
         }
         let rows = store.stats(true).await?.rows;
         let all = rows.iter().find(|(table, _)| table == "work").map_or(0, |(_, rows)| *rows);
-        let notices = store.outbox(Time(i64::MAX), MOST).await?;
+        let notices = store.outbox(Time(i64::MAX), 0, MOST).await?;
         Ok(Pending {
             timers,
             busy: claimed.iter().map(|work| work.run).collect(),
@@ -98,6 +98,10 @@ impl Pending {
         if run.waiting_for(graph).is_empty() {
             why.push("the run is not finished, but waits for nothing".to_string());
         }
+        let continuation = Timer { kind: TimerKind::Continue, at: None, attempt: run.generation };
+        if run.has_decisions_left() && !self.has_timer(id, &timer_key(graph, run, &continuation)) {
+            why.push("the run has decisions left, but no timer that continues it".to_string());
+        }
         for (at, state) in run.steps(graph) {
             let path = run.path(graph, at);
             for kind in timers_of(state) {
@@ -145,7 +149,7 @@ impl Pending {
         if self.notices.contains(&(run, key.clone())) {
             return Ok(None);
         }
-        let child = store.keyed(children::SCOPE, &children::unique(run, path, attempt)).await?;
+        let child = store.keyed(children::SCOPE, &children::unique(run, path, attempt), Time(i64::MAX)).await?;
         let row = match child {
             Some(child) => store.run(child).await?,
             None => None,

@@ -32,8 +32,8 @@ fn parts(RunState { graph, run }: RunState<'_>) -> BTreeMap<String, Value> {
     let json = |value: serde_json::Result<Value>| value.unwrap_or_default();
     let Snapshot { steps, instances, .. } = run.snapshot(graph);
     let mut all = BTreeMap::new();
-    // The number of payloads is not in the log.
-    let head = Snapshot { values: 0, ..run.head() };
+    // The number and the weight of payloads are not in the log.
+    let head = Snapshot { values: 0, weight: None, ..run.head() };
     all.insert("the run".to_string(), json(serde_json::to_value(head)));
     all.extend(steps.iter().map(|row| (format!("step {}", row.path), json(serde_json::to_value(row)))));
     let name = |path: &str, index: u32| format!("{path}[{index}]");

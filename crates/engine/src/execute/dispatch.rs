@@ -1,14 +1,15 @@
 //! Executes attempts: runs each in its step kind, with a slot and a timeout, and reports the outcome.
 
-use super::host_guard::PolicyGuard;
+use super::host_guard::{FETCH, PolicyGuard};
 use super::permit::{Approved, CallRequest, GateApprovals, Stop, check_rights, permit};
-use super::secret_access::CallSecrets;
+use super::secret_access::{CallSecrets, sign};
+use super::slots::Given;
 use super::step::{Principal, Resumed, StepCall, StepKind, Suspended, Until};
 use super::{Executor, trace};
 use crate::access::{Actor, actors};
 use crate::error::Error;
-use crate::run::{Live, Message, Runner, drive};
-use crate::secrets::{Mask, Reveal, UsedSecrets};
+use crate::run::{Live, Message, Runner, Slot, drive};
+use crate::secrets::{Mask, Reveal, UsedSecrets, outcome_size};
 use crate::workflows::{Connections, hide_password};
 use async_trait::async_trait;
 use futures_util::FutureExt;
@@ -21,21 +22,23 @@ use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, StepState};
 use stepwell_core::time::Millis;
 use stepwell_core::value::{Payload, check_size};
-use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey};
+use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey, panic_message};
 use tokio_util::sync::CancellationToken;
 
 /// Pause after the store did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Every dialect gives calls a timeout. This one is for a graph that no dialect produced.
 const FALLBACK_TIMEOUT: Millis = Millis::from_secs(120);
+/// Bytes of text that are searched for secrets on a thread of the runtime.
+const MASKED_AT_ONCE: usize = 64 << 10;
 
 /// Claims ready work from the store whenever slots are free.
 pub async fn claim(executor: Arc<Executor>) {
     while !executor.cluster.stop.is_cancelled() {
         while let Some(pending) = executor.slots.claim(executor.cluster.node.id()) {
-            match executor.cluster.store.claim(pending.claim).await {
+            match executor.cluster.store.claim(pending.claim.clone()).await {
                 Ok(claimed) => {
-                    let more = executor.slots.claimed(pending, claimed.iter().map(|work| work.org));
+                    let Given { slots, more } = executor.slots.claimed(&pending, claimed.iter().map(|work| work.org));
                     if more && !executor.slots.has_room() {
                         executor.cluster.send_hint(Hint { ready: true, ..Hint::default() });
                     }
@@ -43,10 +46,9 @@ pub async fn claim(executor: Arc<Executor>) {
                     if executor.cluster.shared {
                         claimed.iter().for_each(|work| executor.access.forget_epoch(work.org));
                     }
-                    for work in claimed {
-                        executor
-                            .runner
-                            .send(work.run, Message::Start { key: work.key, org: work.org, node: pending.claim.node });
+                    for (work, slot) in claimed.into_iter().zip(slots) {
+                        let start = Message::Start { key: work.key, node: pending.claim.node, slot };
+                        executor.runner.send(work.run, start);
                     }
                 }
                 Err(error) => {
@@ -84,17 +86,16 @@ struct Execution {
 }
 
 impl Executor {
-    /// Begins an attempt that has a slot and is claimed under this node id. Releases the slot if the attempt is
-    /// obsolete or runs already. The same applies to an attempt claimed under this node's previous id: it may have been
-    /// begun and dropped then, and an attempt is executed once.
-    pub fn begin(self: &Arc<Executor>, live: &Live, key: WorkKey, node: NodeId) {
+    /// Begins an attempt that is claimed under this node id, unless it is obsolete or runs already. The same applies to
+    /// an attempt claimed under this node's previous id: it may have been begun and dropped then, and an attempt is
+    /// executed once.
+    pub fn begin(self: &Arc<Executor>, live: &Live, key: WorkKey, node: NodeId, slot: Slot) {
         let cancel = CancellationToken::new();
-        let Some(execution) = prepare(self, live, &key, &cancel) else { return self.slots.release(live.org) };
+        let Some(execution) = prepare(self, live, &key, &cancel) else { return };
         let may = || self.cluster.node.id() == node && !self.cluster.stop.is_cancelled();
-        if !self.runner.mailboxes.begin(live.id, key, cancel, may) {
-            return self.slots.release(live.org);
+        if self.runner.mailboxes.begin(live.id, key, cancel, may) {
+            tokio::spawn(run(self.clone(), execution, slot));
         }
-        tokio::spawn(run(self.clone(), execution));
     }
 }
 
@@ -161,46 +162,69 @@ fn resumed(live: &Live, state: &StepState) -> Option<Resumed> {
     Some(Resumed { note, answers: answers.collect() })
 }
 
-async fn run(executor: Arc<Executor>, execution: Execution) {
-    let Execution { run, org, .. } = execution;
+async fn run(executor: Arc<Executor>, execution: Execution, slot: Slot) {
+    let run = execution.run;
     let (key, cancel) = (execution.key.clone(), execution.call.cancel.clone());
-    let metrics = AttemptMetrics::begin(execution.kind_name);
-    let attempted = tokio::select! {
-        biased;
-        () = cancel.cancelled() => None,
-        attempted = attempt(&executor, execution) => Some(attempted),
+    let mut metrics = AttemptMetrics::begin(execution.kind_name);
+    let attempted = async {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            attempted = attempt(&executor, execution) => Some(attempted),
+        }
     };
-    metrics.end(attempted.as_ref());
-    executor.slots.release(org);
+    // Includes the checks before the call, masking, and dropping the call.
+    let attempted = AssertUnwindSafe(attempted).catch_unwind().await.unwrap_or_else(|panic| {
+        tracing::error!(run = run.0, step = %key.path, panic = panic_message(&*panic), "an attempt panicked");
+        (!cancel.is_cancelled()).then(|| Ok(panicked()))
+    });
+    metrics.outcome = outcome_name(attempted.as_ref());
+    drop((metrics, slot));
     let message = attempted.map(|attempted| match attempted {
         Ok(outcome) => Message::Report { key: key.clone(), outcome },
         Err(Stop::Failure(failure)) => Message::Report { key: key.clone(), outcome: failed(failure) },
         Err(Stop::Held { ask, timeout, note }) => Message::Held { key: key.clone(), ask, timeout, note },
         Err(Stop::Later { due, note }) => Message::Deferred { key: key.clone(), due, note },
     });
-    drive::report(&executor.runner, run, &key, message).await;
+    if let Some(driver) = executor.runner.report(run, &key, message) {
+        drive::drive(driver, None).await;
+    }
 }
 
-/// Records the metrics of one attempt.
+/// The outcome of an attempt that panicked.
+fn panicked() -> Outcome {
+    let mut failure = Failure::new("internal", "the executor of this step panicked");
+    failure.may_have_happened = true;
+    failed(failure)
+}
+
+/// Records the metrics of one attempt when it is dropped.
 struct AttemptMetrics {
     kind: &'static str,
     begun: tokio::time::Instant,
+    outcome: &'static str,
+}
+
+fn outcome_name(attempted: Option<&Result<Outcome, Stop>>) -> &'static str {
+    match attempted {
+        Some(Ok(Outcome::Success(_))) => "success",
+        Some(Ok(Outcome::Failure { .. }) | Err(Stop::Failure(_))) => "failure",
+        Some(Err(Stop::Held { .. } | Stop::Later { .. })) => "held",
+        None => "aborted",
+    }
 }
 
 impl AttemptMetrics {
     fn begin(kind: &'static str) -> AttemptMetrics {
         metrics::counter!("stepwell_steps_started_total", "kind" => kind).increment(1);
         metrics::gauge!("stepwell_steps_running").increment(1.0);
-        AttemptMetrics { kind, begun: tokio::time::Instant::now() }
+        AttemptMetrics { kind, begun: tokio::time::Instant::now(), outcome: "aborted" }
     }
+}
 
-    fn end(self, attempted: Option<&Result<Outcome, Stop>>) {
-        let outcome = match attempted {
-            Some(Ok(Outcome::Success(_))) => "success",
-            Some(Ok(Outcome::Failure { .. }) | Err(Stop::Failure(_))) => "failure",
-            Some(Err(Stop::Held { .. } | Stop::Later { .. })) => "held",
-            None => "aborted",
-        };
+impl Drop for AttemptMetrics {
+    fn drop(&mut self) {
+        let outcome = self.outcome;
         metrics::gauge!("stepwell_steps_running").decrement(1.0);
         metrics::histogram!("stepwell_step_seconds", "kind" => self.kind).record(self.begun.elapsed().as_secs_f64());
         metrics::counter!("stepwell_steps_ended_total", "kind" => self.kind, "outcome" => outcome).increment(1);
@@ -235,24 +259,34 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
         deferred,
     };
     let checked_host = permit(executor, &request, &RunGates { runner: &executor.runner, run }).await?;
-    call.guard = Some(Arc::new(PolicyGuard { executor: executor.clone(), org, checked_host }));
+    let tools = if kind_name == "javascript" { FETCH } else { &[] };
+    call.guard = Some(Arc::new(PolicyGuard { executor: executor.clone(), org, tools, checked_host }));
     if kind_name == "http" {
-        call.secrets.signing = executor.secrets.signing(org).await.map_err(Stop::Failure)?;
+        sign(executor, &mut call).await.map_err(Stop::Failure)?;
     }
     let mask = call.secrets.mask.clone();
     let limit = call.timeout;
-    let work = AssertUnwindSafe(kind.attempt(call)).catch_unwind();
+    let work = kind.attempt(call);
     let ended = if kind.keeps_time() { Ok(work.await) } else { tokio::time::timeout(limit, work).await };
     Ok(match ended {
-        Ok(Ok(Ok(outcome))) => check_outcome_size(secrets.outcome(mask.outcome(outcome))),
-        Ok(Ok(Err(suspended))) => return Err(suspend(executor, &mask, suspended)),
-        Ok(Err(_)) => {
-            let mut failure = Failure::new("internal", "the executor of this step panicked");
-            failure.may_have_happened = true;
-            failed(failure)
-        }
+        Ok(Ok(outcome)) => masked(mask, secrets, outcome).await,
+        Ok(Err(suspended)) => return Err(suspend(executor, &mask, suspended)),
         Err(_) => failed(Failure::timeout(timeout)),
     })
+}
+
+/// Masks secrets in an outcome and checks its size: on another thread if there is much to search.
+async fn masked(mask: Arc<Mask>, secrets: Arc<CallSecrets>, outcome: Outcome) -> Outcome {
+    let large = outcome_size(&outcome) > MASKED_AT_ONCE;
+    let work = move || check_outcome_size(secrets.outcome(mask.outcome(outcome)));
+    match large {
+        false => work(),
+        true => tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // Only when the process ends.
+            Err(error) => failed(Failure::retryable("unavailable", error.to_string())),
+        }),
+    }
 }
 
 /// The approvals given at gates of a run, loaded only when a policy requires one.

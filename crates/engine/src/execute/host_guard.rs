@@ -1,57 +1,48 @@
-//! Host policies for requests during a call: by code, by a redirect, or by a tool with an address of its own. They are
-//! checked against the URL that is actually requested.
+//! Host policies for requests that are not a step of their own: by code, by a redirect, by a tool with an address of its
+//! own, or by a notification channel. They are checked against the URL that is actually requested.
 //!
-//! A call cannot wait for approval at that point, so a policy that requires approval refuses the request.
+//! Such a request cannot wait for approval, so a policy that requires approval refuses it.
 
 use super::Executor;
 use super::permit::{denied, rate_limits};
 use super::policies::{Effect, Policies, Policy, Subject};
 use crate::error::Error;
+use crate::run::{HostGuard, HostRules};
 use crate::secrets::host_name;
 use async_trait::async_trait;
-use std::fmt;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
 use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
 use url::Url;
 
-/// Gives a step access to the organisation's host policies.
-#[async_trait]
-pub trait HostGuard: Send + Sync {
-    /// The current rules, for one request and its redirects.
-    async fn rules(&self) -> Result<Arc<dyn HostRules>, Failure>;
-}
-
-/// The host policies at one point in time.
-pub trait HostRules: Send + Sync {
-    /// Checks a URL. Must be called before any data is sent there.
-    fn check(&self, url: &Url) -> Result<(), Failure>;
-}
-
-impl fmt::Debug for dyn HostGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HostGuard")
-    }
-}
-
-/// The host guard of one attempt.
+/// The host guard of one attempt or delivery.
 pub struct PolicyGuard {
     pub executor: Arc<Executor>,
     pub org: OrgId,
+    /// What the requests count as besides their host: `tool:http` policies also apply to `fetch` in code.
+    pub tools: &'static [&'static str],
     /// The host that was checked before the call.
     pub checked_host: Option<Arc<str>>,
+}
+
+impl Executor {
+    /// The host policies for requests that are not made by a step.
+    pub fn host_guard(self: &Arc<Executor>, org: OrgId) -> Arc<dyn HostGuard> {
+        Arc::new(PolicyGuard { executor: self.clone(), org, tools: &[], checked_host: None })
+    }
 }
 
 #[async_trait]
 impl HostGuard for PolicyGuard {
     async fn rules(&self) -> Result<Arc<dyn HostRules>, Failure> {
-        let PolicyGuard { executor, org, checked_host } = self;
+        let PolicyGuard { executor, org, tools, checked_host } = self;
         let unavailable = |error: Error| Failure::retryable("unavailable", error.to_string());
         let policies = executor.policies(*org).await.map_err(unavailable)?;
         Ok(Arc::new(PolicyRules {
             executor: executor.clone(),
             org: *org,
+            tools,
             checked_host: checked_host.clone(),
             policies,
         }))
@@ -61,6 +52,7 @@ impl HostGuard for PolicyGuard {
 struct PolicyRules {
     executor: Arc<Executor>,
     org: OrgId,
+    tools: &'static [&'static str],
     checked_host: Option<Arc<str>>,
     policies: Arc<Policies>,
 }
@@ -70,7 +62,8 @@ impl HostRules for PolicyRules {
         let Some(host) = host_name(url).filter(|host| self.checked_host.as_deref() != Some(host)) else {
             return Ok(());
         };
-        let subjects = [Subject::new("host", host)];
+        let tools = self.tools.iter().map(|tool| Subject::new("tool", (*tool).to_string()));
+        let subjects: Vec<Subject> = [Subject::new("host", host)].into_iter().chain(tools).collect();
         let matching = self.policies.on(&subjects);
         match matching.first() {
             Some(policy) if policy.effect == Effect::Deny => return Err(denied(policy, &subjects)),
@@ -88,10 +81,12 @@ impl HostRules for PolicyRules {
     }
 }
 
+/// The tools that requests of `fetch` count as.
+pub const FETCH: &[&str] = &["fetch", "http"];
+
 fn needs_approval(policy: &Policy, host: &Subject) -> Failure {
     let message = format!(
-        "the policy {} requires approval of requests to {}, which is not possible during a call: \
-         use a separate http step",
+        "the policy {} requires approval of requests to {}, which only an http step of its own can wait for",
         policy.name, host.name
     );
     Failure::new("approval_required", message)

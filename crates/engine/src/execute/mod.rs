@@ -22,7 +22,6 @@ mod step;
 pub mod trace;
 
 pub use dispatch::claim;
-pub use host_guard::{HostGuard, HostRules};
 pub use policies::{Effect, MAX_POLICIES, Policies, Policy, Rate, SUBJECT_KINDS, UnknownOutcome};
 pub use secret_access::{AccessedSecret, SecretAccess};
 pub use step::{Kinds, Principal, Resumed, StepCall, StepKind, Suspended, Until};
@@ -43,7 +42,7 @@ pub struct Executor {
     pub secrets: Arc<Secrets>,
     pub runner: Arc<Runner>,
     pub kinds: Kinds,
-    pub slots: Slots,
+    pub slots: Arc<Slots>,
     policies: ByEpoch<OrgId, Arc<Policies>>,
     rates: RateLimits,
     /// Whether calls carry a trace header.

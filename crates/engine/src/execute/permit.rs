@@ -106,11 +106,37 @@ impl Approved {
         Approved { ask, by, generation: live.run.generation, retried_by: live.run.retried_by.clone() }
     }
 
-    /// Whether the approval is for exactly this call, and was given after the last retry of the run.
-    fn covers(&self, path: &str, digest: &str) -> bool {
+    /// Whether the approval is for exactly this call, which it showed, and was given after the last retry of the run
+    /// and after the last change of the secrets in the call.
+    fn covers(&self, call: &ApprovedCall<'_>) -> bool {
         let calls = self.ask.get("calls").and_then(Value::as_array).into_iter().flatten();
-        let this = |call: &Value| call["step"] == path && call["digest"] == digest;
-        self.ask["generation"] == self.generation && { calls }.any(this)
+        let this = |shown: &Value| {
+            shown["step"] == call.path && shown["digest"] == call.digest.as_str() && shown.get("input").is_some()
+        };
+        // Requests of earlier versions do not say when they were made.
+        let asked = self.ask["asked_at"].as_i64().map(Time);
+        let changed = asked.is_some_and(|asked| call.secrets_changed.is_some_and(|changed| changed > asked));
+        self.ask["generation"] == self.generation && !changed && { calls }.any(this)
+    }
+}
+
+/// The call that an approval must be for.
+struct ApprovedCall<'a> {
+    path: &'a str,
+    digest: String,
+    /// When one of the secrets in the call was last changed.
+    secrets_changed: Option<Time>,
+}
+
+impl<'a> ApprovedCall<'a> {
+    async fn of(executor: &Executor, request: &CallRequest<'a>) -> Result<ApprovedCall<'a>, Error> {
+        let mut secrets_changed = None;
+        for slot in &request.payload.secrets {
+            let secret = executor.secrets.secret(request.caller.org, &slot.name).await?;
+            secrets_changed = secrets_changed.max(secret.and_then(|secret| secret.changed));
+        }
+        let digest = call_digest(request.kind, &request.payload.value);
+        Ok(ApprovedCall { path: request.path, digest, secrets_changed })
     }
 }
 
@@ -133,7 +159,7 @@ pub async fn permit(
     for policy in matching.iter().take_while(|policy| policy.effect > Effect::Allow) {
         match policy.effect {
             Effect::Deny => return Err(Stop::Failure(denied(policy, &shown))),
-            _ if is_approved(&executor.access, request, policy, gates).await.map_err(unavailable)? => {}
+            _ if is_approved(executor, request, policy, gates).await.map_err(unavailable)? => {}
             _ => {
                 let ask = Arc::new(policy.ask(&describe(&shown)));
                 return Err(Stop::Held { ask, timeout: policy.timeout, note: None });
@@ -187,19 +213,19 @@ pub fn rate_limits(
 /// Whether the policy's approvers have approved exactly this call in this run: when it was held, or at a gate that
 /// showed it.
 async fn is_approved(
-    access: &Access,
+    executor: &Executor,
     request: &CallRequest<'_>,
     policy: &Policy,
     gates: &dyn GateApprovals,
 ) -> Result<bool, Error> {
-    let digest = call_digest(request.kind, &request.payload.value);
+    let (access, call) = (&executor.access, ApprovedCall::of(executor, request).await?);
     if let Some(approved) = request.approved
-        && approved.covers(request.path, &digest)
+        && approved.covers(&call)
         && has_enough_approvals(access, request, policy, approved).await?
     {
         return Ok(true);
     }
-    for approved in gates.approvals().await?.iter().filter(|approved| approved.covers(request.path, &digest)) {
+    for approved in gates.approvals().await?.iter().filter(|approved| approved.covers(&call)) {
         if has_enough_approvals(access, request, policy, approved).await? {
             return Ok(true);
         }
@@ -289,4 +315,29 @@ fn may(grants: &Grants, actor: &Actor, need: Need<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new("forbidden", format!("{} may not do this: the right {need} is missing", actor.user)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_approval_covers_what_it_showed_also_if_an_earlier_version_asked() {
+        let check = |ask: Value, changed: Option<i64>, expected: bool| {
+            let approved = Approved { ask: ask.clone(), by: Vec::new(), generation: 1, retried_by: None };
+            let call = ApprovedCall { path: "pay", digest: "d".into(), secrets_changed: changed.map(Time) };
+            assert_eq!(approved.covers(&call), expected, "{ask}");
+        };
+        let ask = |call: Value| json!({"generation": 1, "calls": [call], "asked_at": 5});
+        check(ask(json!({"step": "pay", "digest": "d", "input": {}})), None, true);
+        check(ask(json!({"step": "pay", "digest": "d", "input": {}})), Some(5), true);
+        check(ask(json!({"step": "pay", "digest": "d", "input": {}})), Some(6), false);
+        check(ask(json!({"step": "pay", "digest": "e", "input": {}})), None, false);
+        check(ask(json!({"step": "tell", "digest": "d", "input": {}})), None, false);
+        // Stored by an earlier version: with a digest of what it did not show, and without a time.
+        check(ask(json!({"step": "pay", "digest": "d", "too_large_to_show": true})), None, false);
+        let call = json!({"step": "pay", "digest": "d", "input": {}});
+        check(json!({"generation": 1, "calls": [call]}), Some(6), true);
+    }
 }

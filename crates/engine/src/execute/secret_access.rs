@@ -3,15 +3,16 @@
 
 use super::Executor;
 use super::permit::rights;
-use super::step::Principal;
+use super::step::{Principal, StepCall};
 use crate::access::Need;
 use crate::error::Error;
-use crate::secrets::{Bound, Mask, Opened};
+use crate::secrets::{Bound, Mask, Opened, SIGNING};
 use async_trait::async_trait;
 use serde_json::Value;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use stepwell_core::event::{Failure, Outcome};
+use url::Url;
 
 /// Gives the code of a step access to secrets.
 #[async_trait]
@@ -58,10 +59,6 @@ impl CallSecrets {
 impl SecretAccess for CallSecrets {
     async fn secret(&self, name: &str) -> Result<AccessedSecret, Failure> {
         rights(&self.executor.access, &self.caller, &[Need::Secret(name)]).await?;
-        let locked = |error: Error| match error {
-            Error::Unavailable(why) => Failure::retryable("unavailable", why),
-            error => Failure::new("secret_locked", error.to_string()),
-        };
         let found = self.executor.secrets.secret(self.caller.org, name).await.map_err(locked)?;
         let Opened { value, hosts, .. } =
             found.ok_or_else(|| Failure::new("unknown_secret", format!("there is no secret named {name}")))?;
@@ -73,4 +70,37 @@ impl SecretAccess for CallSecrets {
     fn mask(&self, value: &mut Value) {
         self.accessed.lock().unwrap_or_else(PoisonError::into_inner).value(value);
     }
+}
+
+fn locked(error: Error) -> Failure {
+    match error {
+        Error::Unavailable(why) => Failure::retryable("unavailable", why),
+        error => Failure::new("secret_locked", error.to_string()),
+    }
+}
+
+/// Lets a call sign its request with the organisation's signing secret, if there is one, the run may use it, and it may be
+/// used for the request's host. Other requests are sent without a signature.
+pub async fn sign(executor: &Executor, call: &mut StepCall) -> Result<(), Failure> {
+    let Some(Opened { value, hosts, .. }) = executor.secrets.secret(call.caller.org, SIGNING).await.map_err(locked)?
+    else {
+        return Ok(());
+    };
+    match rights(&executor.access, &call.caller, &[Need::Secret(SIGNING)]).await {
+        Ok(()) => {}
+        Err(failure) if failure.retryable => return Err(failure),
+        Err(_) => return Ok(()),
+    }
+    if !hosts.is_empty() {
+        let bound = Bound { secret: SIGNING.into(), hosts, left_behind: false };
+        let url = call.input.get("url").and_then(Value::as_str).and_then(|url| Url::parse(url.trim()).ok());
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+        if !bound.allows(host, url.as_ref().and_then(Url::port_or_known_default)) {
+            return Ok(());
+        }
+        // A redirect would carry the signature to another host.
+        call.secrets.bound = call.secrets.bound.iter().cloned().chain([bound]).collect();
+    }
+    call.secrets.signing = Some(value);
+    Ok(())
 }

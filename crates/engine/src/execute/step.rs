@@ -2,9 +2,9 @@
 //!
 //! A kind does not know runs, graphs or other steps. The engine handles retries, timeouts and claims.
 
-use super::host_guard::HostGuard;
 use super::secret_access::SecretAccess;
 use crate::access::Actor;
+use crate::run::HostGuard;
 use crate::secrets::UsedSecrets;
 use async_trait::async_trait;
 use serde_json::Value;

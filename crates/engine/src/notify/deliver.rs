@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{Change, OrgId, Record, RecordChange};
+use stepwell_store::{Change, Due, OrgId, Record, RecordChange};
 use tokio::task::JoinSet;
 
 /// Deadline of one attempt.
@@ -165,19 +165,45 @@ pub async fn run(notifier: Arc<Notifier>) {
 impl Sender {
     /// Starts an attempt for each due delivery. Returns when the next one is due, if that is known.
     async fn send_due(&mut self, now: Time) -> Result<Option<Time>, Error> {
-        let store = &self.notifier.cluster.store;
+        let store = self.notifier.cluster.store.clone();
         if self.notifier.cluster.is_draining() {
             return Ok(None);
         }
-        let due = store.due_records(Delivery::KIND, now + LONGEST_WAIT, BATCH).await?;
-        let whole = due.len() < BATCH as usize;
-        let mut changes = Vec::new();
+        let mut due = Due::by(now + LONGEST_WAIT);
         let mut waiting = HashMap::new();
-        let mut next = None;
-        for record in due {
-            if record.due.is_some_and(|due| due > now) {
-                next = record.due;
-                break;
+        // Page by page: deliveries that wait for their channel must not hide those behind them.
+        loop {
+            let page = store.due_records(Delivery::KIND, due.clone(), BATCH).await?;
+            let Some(last) = page.last() else { return Ok(None) };
+            due.after = last.due.map(|due| (due, last.id.clone()));
+            let (changes, progress) = self.send_page(page, &mut waiting, now);
+            // One transaction each: if another node changed a record first, only that change is refused.
+            let writes = changes.into_iter().map(|change| {
+                let records = vec![change];
+                store.change(Change { records, ..Change::default() })
+            });
+            for written in futures_util::future::join_all(writes).await {
+                let _ = written?;
+            }
+            match progress {
+                PageProgress::Read => {}
+                PageProgress::Full => return Ok(None),
+                PageProgress::Until(next) => return Ok(Some(next)),
+            }
+        }
+    }
+
+    /// Starts an attempt for each due delivery of a page. Returns the changes to write.
+    fn send_page(
+        &mut self,
+        page: Vec<Record>,
+        waiting: &mut HashMap<String, usize>,
+        now: Time,
+    ) -> (Vec<RecordChange>, PageProgress) {
+        let mut changes = Vec::new();
+        for record in page {
+            if let Some(due) = record.due.filter(|due| *due > now) {
+                return (changes, PageProgress::Until(due));
             }
             let delivery: Delivery = match body(&record) {
                 Ok(delivery) => delivery,
@@ -188,9 +214,9 @@ impl Sender {
                 }
             };
             let stored = Stored { record, delivery };
-            match decide(&self.sending, &stored, &mut waiting, now) {
+            match decide(&self.sending, &stored, waiting, now) {
                 Decision::Wait => {}
-                Decision::Full => break,
+                Decision::Full => return (changes, PageProgress::Full),
                 Decision::Remove => {
                     let Record { kind, id, .. } = stored.record;
                     changes.push(RecordChange::Remove { kind, id });
@@ -205,17 +231,18 @@ impl Sender {
                 }
             }
         }
-        let changed = !changes.is_empty();
-        // One transaction each: if another node changed a record first, only that change is refused.
-        let writes = changes.into_iter().map(|change| {
-            let records = vec![change];
-            store.change(Change { records, ..Change::default() })
-        });
-        for written in futures_util::future::join_all(writes).await {
-            let _ = written?;
-        }
-        Ok(if changed && !whole { Some(now) } else { next })
+        (changes, PageProgress::Read)
     }
+}
+
+/// How far a page of deliveries was read.
+enum PageProgress {
+    /// To its end.
+    Read,
+    /// Until no more attempts could start.
+    Full,
+    /// Until a delivery that is due later.
+    Until(Time),
 }
 
 /// What to do with a due delivery.
@@ -380,6 +407,7 @@ pub async fn attempt(
         message: message.clone(),
         link: link_for(notifier, message, to.channel.user.as_deref()).await?,
         to: to.channel.settings(notifier, to.org)?,
+        guard: Some(notifier.runner.sink()?.host_guard(to.org)),
         now: notifier.cluster.clock.now(),
     };
     let sent = tokio::time::timeout(ATTEMPT_TIMEOUT, courier.send(&parcel)).await;

@@ -3,8 +3,9 @@
 use crate::run::Live;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stepwell_core::approval::without_answer;
 use stepwell_core::fact::{Fact, Reason, Wait};
-use stepwell_core::graph::Kind;
+use stepwell_core::graph::{Kind, OnTimeout};
 use stepwell_core::run::{At, Phase, RunStatus, Status, StepState};
 use stepwell_core::time::Time;
 use stepwell_store::OrgId;
@@ -69,6 +70,9 @@ pub struct Message {
     /// When the gate expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+    /// What happens then: `approve` or `deny`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<String>,
     pub started_by: String,
 }
 
@@ -85,6 +89,7 @@ impl Message {
             text: format!("{by} sent this test message. The channel works."),
             answerers: Vec::new(),
             until: None,
+            on_timeout: None,
             started_by: by.to_string(),
         }
     }
@@ -111,7 +116,7 @@ impl Message {
                 [] => "Who may answer: all users with the right workflow.approve".to_string(),
                 names => format!("Who may answer: {}", names.join(", ")),
             });
-            lines.extend(self.until.map(|until| format!("Until: {until}")));
+            lines.push(without_answer(self.until, self.on_timeout.as_deref()));
         }
         lines.extend(self.step.as_ref().map(|step| format!("Step: {step}")));
         if !self.run.is_empty() {
@@ -227,7 +232,17 @@ fn asked(live: &Live, at: At, attempt: u32, now: Time, escalated: bool) -> Optio
         _ => (usual, approvers),
     };
     let message = message(live, About { topic, step: Some(path), attempt }, text, now);
-    Some(Occurrence { org: live.org, message: Message { answerers, until: state.due, ..message }, to })
+    let (until, on_timeout) = (state.due, on_timeout(live, at, state).map(str::to_string));
+    Some(Occurrence { org: live.org, message: Message { answerers, until, on_timeout, ..message }, to })
+}
+
+/// What happens to an open request at its deadline: `approve` or `deny`. `None` if it has none.
+pub fn on_timeout(live: &Live, at: At, state: &StepState) -> Option<&'static str> {
+    state.due.filter(|_| state.phase == Phase::Gate)?;
+    Some(match &live.compiled.definition.graph.step(at.step).def.kind {
+        Kind::Gate(gate) => gate.on_timeout.name(),
+        _ => OnTimeout::Deny.name(),
+    })
 }
 
 /// The notification of a call whose outcome is unknown.
@@ -236,9 +251,14 @@ fn unsure(live: &Live, at: At, attempt: u32, now: Time) -> Option<Occurrence> {
     if !is_open(live, &path, attempt) {
         return None;
     }
-    let text = "It is unknown whether a call happened, and it must not be repeated: decide how the step ended.";
+    let quarantined = state(live, at)?.is_quarantined();
+    let text = match quarantined {
+        true => "The server ended several times in a row while this step ran: decide whether it runs again.",
+        false => "It is unknown whether a call happened, and it must not be repeated: decide how the step ended.",
+    };
     let message = message(live, About { topic: Topic::GateOpened, step: Some(path), attempt }, text, now);
-    Some(Occurrence { org: live.org, message, to: Vec::new() })
+    let to = if quarantined { vec![live.run.by.to_string()] } else { Vec::new() };
+    Some(Occurrence { org: live.org, message, to })
 }
 
 /// The notification of a gate that was answered or has expired.
@@ -279,12 +299,13 @@ fn message(live: &Live, about: About, text: &str, now: Time) -> Message {
         text: cut(text, MAX_TEXT),
         answerers: Vec::new(),
         until: None,
+        on_timeout: None,
         started_by: cut(&live.run.by, MAX_NAME),
     }
 }
 
 /// Reads one name or a list of names.
-fn names(ask: Option<&Value>, field: &str) -> Vec<String> {
+pub(super) fn names(ask: Option<&Value>, field: &str) -> Vec<String> {
     let list = match ask.and_then(|ask| ask.get(field)) {
         Some(Value::String(name)) => vec![name.as_str()],
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
@@ -324,10 +345,12 @@ mod tests {
             text: "Deploy 1.2?".into(),
             answerers: vec!["ann".into(), "bob".into()],
             until: Time::parse("2026-02-22T10:00:00Z"),
+            on_timeout: Some("approve".into()),
             ..Message::test("eve", Time(0))
         };
         assert_eq!(message.title(), "deploy: approval needed");
-        let expected = "Deploy 1.2?\nWho may answer: ann, bob\nUntil: 2026-02-22T10:00:00.000Z\nStep: ask\n\
+        let expected = "Deploy 1.2?\nWho may answer: ann, bob\n\
+                        Without an answer by 2026-02-22T10:00:00.000Z it counts as approved.\nStep: ask\n\
                         Run: run_1, started by eve";
         assert_eq!(message.lines(), expected);
     }

@@ -29,11 +29,12 @@ pub use message::{Message, Topic};
 
 pub(crate) use channel::{Channels, channels};
 pub(crate) use deliver::{To, attempt, run};
-pub(crate) use recipients::{deliver, is_for_people, notices};
+pub(crate) use message::on_timeout;
+pub(crate) use recipients::{create_deliveries, deliver, is_for_people, notices, quarantined, unreached};
 
 use crate::access::{Access, ByEpoch};
 use crate::cluster::Cluster;
-use crate::run::Runner;
+use crate::run::{HostGuard, Runner};
 use crate::secrets::Secrets;
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -85,6 +86,8 @@ pub struct Parcel {
     /// Where the recipient can see the run, and answer.
     pub link: Option<String>,
     pub to: Settings,
+    /// The organisation's host policies, which apply to requests of channels too.
+    pub guard: Option<Arc<dyn HostGuard>>,
     pub now: Time,
 }
 

@@ -4,7 +4,7 @@
 use super::Notifier;
 use super::channel::channels;
 use super::deliver::{Delivery, Progress};
-use super::message::{Occurrence, occurrences};
+use super::message::{Message, Occurrence, Topic, names, occurrences};
 use crate::access::User;
 use crate::error::Error;
 use crate::records::json;
@@ -12,15 +12,18 @@ use crate::records::{Kept, body, by_name};
 use crate::run::Live;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stepwell_core::fact::Fact;
 use stepwell_core::time::Time;
-use stepwell_store::{Change, Notice, OrgId, Record, RecordChange, RecordFilter, Refused, RunId, Stale};
+use stepwell_store::{Change, Notice, OrgId, Record, RecordChange, RecordFilter, Refused, RunId, RunRow, Stale};
 
 /// The prefix of the keys of notices for people. All other notices are about child runs.
 pub const PREFIX: &str = "notify:";
+/// The role of administrators.
+const ADMINISTRATORS: &str = "admin";
 /// Users of an organisation that are searched for a role.
 const MOST_USERS: u32 = 10_000;
 
@@ -41,23 +44,54 @@ pub async fn notices(notifier: &Notifier, live: &Live, facts: &[Fact], now: Time
 
 /// Turns committed notices into deliveries, in a background task. Notices that fail stay in the outbox and are retried.
 pub fn deliver(notifier: &Arc<Notifier>, run: RunId, notices: Vec<Notice>) {
-    let notifier = notifier.clone();
-    tokio::spawn(async move {
-        for Notice { key, body, .. } in notices {
-            if let Err(error) = create_deliveries(&notifier, run, &key, &body).await {
-                tracing::warn!(run = run.0, %key, %error, "cannot create the deliveries of a notice; will retry");
-                continue;
-            }
-            let done = Stale { notices: vec![(run, key)], ..Stale::default() };
-            if let Err(error) = notifier.cluster.store.forget(done).await {
-                tracing::warn!(run = run.0, %error, "cannot remove a notice whose deliveries were created");
-            }
-        }
-        notifier.wake.notify_one();
-    });
+    tokio::spawn(create_deliveries(notifier.clone(), run, notices));
 }
 
-async fn create_deliveries(notifier: &Notifier, run: RunId, key: &str, text: &str) -> Result<(), Error> {
+/// The same, in the foreground.
+pub async fn create_deliveries(notifier: Arc<Notifier>, run: RunId, notices: Vec<Notice>) {
+    for Notice { key, body, .. } in notices {
+        if let Err(error) = deliveries_of(&notifier, run, &key, &body).await {
+            tracing::warn!(run = run.0, %key, %error, "cannot create the deliveries of a notice; will retry");
+            continue;
+        }
+        let done = Stale { notices: vec![(run, key)], ..Stale::default() };
+        if let Err(error) = notifier.cluster.store.forget(done).await {
+            tracing::warn!(run = run.0, %error, "cannot remove a notice whose deliveries were created");
+        }
+    }
+    notifier.wake.notify_one();
+}
+
+/// Notifies the starter of a run and the administrators that no node drives it any more.
+pub async fn quarantined(notifier: &Notifier, row: &RunRow, now: Time) -> Result<(), Error> {
+    if row.test || channels(notifier, row.org).await?.all.is_empty() {
+        return Ok(());
+    }
+    let workflow = notifier.cluster.store.definition(row.definition).await?.map(|definition| definition.name);
+    let message = Message {
+        topic: Topic::RunFailed,
+        at: now,
+        workflow: workflow.unwrap_or_default(),
+        run: row.public.clone(),
+        step: None,
+        attempt: 0,
+        text:
+            "The run is quarantined: the server ended several times in a row while it drove it. Release or cancel it."
+                .into(),
+        answerers: Vec::new(),
+        until: None,
+        on_timeout: None,
+        started_by: row.by.clone(),
+    };
+    let to = vec![row.by.clone(), format!("role:{ADMINISTRATORS}")];
+    // A run may be quarantined again after its release.
+    let key = format!("{PREFIX}quarantined:{}", now.0);
+    deliveries_of(notifier, row.id, &key, &json(&Occurrence { org: row.org, message, to })).await?;
+    notifier.wake.notify_one();
+    Ok(())
+}
+
+async fn deliveries_of(notifier: &Notifier, run: RunId, key: &str, text: &str) -> Result<(), Error> {
     let occurrence: Occurrence = match serde_json::from_str(text) {
         Ok(occurrence) => occurrence,
         Err(error) => {
@@ -111,6 +145,32 @@ fn record(run: RunId, notice: &str, org: OrgId, delivery: &Delivery) -> Record {
     let key = format!("{}/{age:016x}/{id}", org.0);
     let kind = Delivery::KIND.into();
     Record { kind, id, org, key, due: Some(delivery.message.at), body: json(delivery), version: 0 }
+}
+
+/// What keeps a request from reaching the people it names: users and roles that do not exist, and people whom no channel
+/// notifies. Empty if it names no one: then all users with the right to approve see it.
+pub async fn unreached(notifier: &Notifier, org: OrgId, ask: &Value) -> Result<Vec<String>, Error> {
+    let named = |field: &str| names(Some(ask), field);
+    let mut warnings = Vec::new();
+    for name in [named("approvers"), named("escalate_to"), named("notify")].concat() {
+        if people(notifier, org, std::slice::from_ref(&name)).await?.is_empty() {
+            let warning = format!("there is no enabled user {name:?}, and no enabled user has a role of that name");
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    let told = if named("notify").is_empty() { named("approvers") } else { named("notify") };
+    let reached = people(notifier, org, &told).await?;
+    let channels = channels(notifier, org).await?;
+    let mut heard = channels.all.iter().filter(|(_, channel)| {
+        let addressed = channel.user.as_ref().is_none_or(|user| reached.contains(user));
+        addressed && channel.events.contains(&Topic::GateOpened)
+    });
+    if !told.is_empty() && heard.next().is_none() {
+        warnings.push(format!("no notification channel reaches {}", told.join(", ")));
+    }
+    Ok(warnings)
 }
 
 /// Resolves names of users and roles to users. Disabled users are left out.

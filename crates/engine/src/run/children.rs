@@ -1,11 +1,15 @@
 //! Child runs. A parent requests the start or cancellation of a child by a notice in its own commit, so that the
 //! request survives a crash. A child reports its result by mail to its parent, in the child's last commit.
+//!
+//! A child that the organisation's plan has no place for waits as a notice; see `child_starts.rs`.
 
 use super::Runner;
-use super::keys::{ChildTask, child_key, child_named};
+use super::child_starts::InHand;
+use super::keys::{ChildTask, START_PREFIX, child_key, child_named};
 use super::live::Live;
 use super::messages::Message;
 use super::start::{Start, start};
+use crate::access::{CONCURRENT_RUNS, DESCENDANTS_PER_RUN};
 use crate::error::Error;
 use crate::workflows::labels;
 use futures_util::StreamExt;
@@ -27,6 +31,8 @@ const START_IN_FLIGHT: Duration = Duration::from_secs(16);
 
 /// Notices of one run that are handled at the same time.
 const MAX_CONCURRENT: usize = 32;
+/// Notices of one run that are in memory, with the inputs of the children. The others wait in the store.
+const MAX_IN_HAND: usize = 256;
 /// Maximum nesting of child runs, so that a workflow that starts itself comes to an end.
 const MAX_DEPTH: u32 = 20;
 
@@ -37,25 +43,30 @@ pub fn unique(parent: RunId, path: &str, attempt: u32) -> String {
 
 /// The result of a child run, as mail to its parent.
 #[derive(Serialize, Deserialize)]
-struct ChildResult {
-    run: Arc<str>,
-    status: RunStatus,
+pub struct ChildResult {
+    pub run: Arc<str>,
+    pub status: RunStatus,
     #[serde(default)]
-    output: Arc<Value>,
+    pub output: Arc<Value>,
     #[serde(default)]
-    failure: Option<Failure>,
+    pub failure: Option<Failure>,
 }
 
 /// The mail by which a child that has ended reports its result.
 pub fn result_mail(live: &Live, parent: &Parent) -> Mail {
     let output = live.run.output.and_then(|output| live.run.values.payload(output));
-    let body = ChildResult {
+    let result = ChildResult {
         run: live.run.id.clone(),
         status: live.run.status,
         output: output.map(|payload| payload.value.clone()).unwrap_or_default(),
         failure: live.run.failure.clone(),
     };
-    let body = serde_json::to_string(&body).expect("plain structs with text keys always serialise");
+    mail(parent, &result)
+}
+
+/// The result of a child run as mail.
+pub fn mail(parent: &Parent, result: &ChildResult) -> Mail {
+    let body = serde_json::to_string(result).expect("plain structs with text keys always serialise");
     Mail { to: parent.run, key: child_key(ChildTask::Start, &parent.path, parent.attempt), body }
 }
 
@@ -84,7 +95,7 @@ pub fn ended(live: &Live, mail: &StoredMail) -> Option<Event> {
 
 /// The action for a notice, with all data it needs, so that the parent run need not be in memory.
 struct ChildAction {
-    key: String,
+    notice: InHand,
     path: String,
     attempt: u32,
     /// The child to start. `None`: cancel the child if it was started.
@@ -108,6 +119,8 @@ pub struct ParentRun {
     pub acts_as: String,
     pub test: bool,
     pub depth: u32,
+    /// The run at the top of its tree.
+    pub root: RunId,
 }
 
 /// A child has only the rights that its parent and the parent's author share.
@@ -117,7 +130,10 @@ fn with_author(acts_as: &str, author: &str) -> String {
 
 /// Handles notices of a run in a separate task, because starting a child may have to wait for other runs, even for this
 /// one. A handled notice is removed; one that failed stays and is retried later.
-pub fn handle_notices(runner: &Arc<Runner>, live: &Live, keys: Vec<String>) {
+pub fn handle_notices(runner: &Arc<Runner>, live: &Live, mut keys: Vec<String>) {
+    let rest = keys.split_off(keys.len().min(MAX_IN_HAND));
+    let keys = keys.into_iter().filter_map(|key| InHand::take(runner, live.id, key));
+    let actions: Vec<ChildAction> = keys.map(|notice| action(live, notice)).collect();
     let parent = ParentRun {
         id: live.id,
         public: live.run.id.clone(),
@@ -126,27 +142,35 @@ pub fn handle_notices(runner: &Arc<Runner>, live: &Live, keys: Vec<String>) {
         acts_as: with_author(&live.actors(), &live.compiled.row.author),
         test: live.test,
         depth: live.parent.as_ref().map_or(0, |above| above.depth),
+        root: live.parent.as_ref().map_or(live.id, |above| above.root),
     };
-    let actions: Vec<ChildAction> = keys.into_iter().map(|key| action(live, key)).collect();
+    let (starts, cancels): (Vec<_>, Vec<_>) = actions.into_iter().partition(|action| action.start.is_some());
     let runner = runner.clone();
     tokio::spawn(async move {
-        let all = actions.into_iter().map(|action| handle_notice(&runner, &parent, action));
-        let all = futures_util::stream::iter(all).buffered(MAX_CONCURRENT);
-        let done: Vec<(RunId, String)> = all.filter_map(std::future::ready).collect().await;
-        if !done.is_empty()
-            && let Err(error) = runner.cluster.store.forget(Stale { notices: done, ..Stale::default() }).await
-        {
-            tracing::warn!(%error, "cannot remove handled notices");
+        let (started, ()) = tokio::join!(start_all(&runner, &parent, starts), cancel_all(&runner, &parent, cancels));
+        match started {
+            // The rest would have to wait as well.
+            Started::Wait => {}
+            Started::All if !rest.is_empty() => runner.send(parent.id, Message::Notices(rest)),
+            // There may be a place that this run does not need.
+            Started::All => runner.place_freed(parent.org, None),
         }
     });
 }
 
-fn action(live: &Live, key: String) -> ChildAction {
-    let (task, path, attempt) = child_named(&key).unwrap_or((ChildTask::Cancel, "", 0));
+/// Handles the start notices of a run whose children waited for a place.
+pub async fn start_waiting(runner: &Arc<Runner>, live: &Live) {
+    // If the store does not answer now, polling finds the notices.
+    let found = runner.cluster.store.notices(live.id, START_PREFIX, MAX_IN_HAND as u32).await.unwrap_or_default();
+    handle_notices(runner, live, found.into_iter().map(|notice| notice.key).collect());
+}
+
+fn action(live: &Live, notice: InHand) -> ChildAction {
+    let (task, path, attempt) = child_named(&notice.key).unwrap_or((ChildTask::Cancel, "", 0));
     let (path, attempt) = (path.to_string(), attempt);
     // If the step no longer waits for the child, it may have been started all the same and has to be cancelled.
     let start = if task == ChildTask::Start { awaited_child(live, &path, attempt) } else { None };
-    ChildAction { key, path, attempt, start }
+    ChildAction { notice, path, attempt, start }
 }
 
 /// The child that this attempt of a step waits for.
@@ -161,35 +185,64 @@ fn awaited_child(live: &Live, path: &str, attempt: u32) -> Option<ChildSpec> {
     waits.then(|| ChildSpec { workflow: workflow.clone(), input })
 }
 
-/// Handles one notice. Returns it if it can be removed.
-async fn handle_notice(runner: &Arc<Runner>, parent: &ParentRun, action: ChildAction) -> Option<(RunId, String)> {
-    let ChildAction { key, path, attempt, start } = action;
-    let started = start.is_some();
-    let result = match start {
-        Some(ChildSpec { workflow, input }) => {
-            start_child(runner, parent, Child { path: &path, attempt, workflow: &workflow, input }).await
-        }
-        None => cancel(runner, parent, &path, attempt).await,
+/// Whether all children were started, or some wait for a place under the organisation's plan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Started {
+    All,
+    Wait,
+}
+
+async fn start_all(runner: &Arc<Runner>, parent: &ParentRun, starts: Vec<ChildAction>) -> Started {
+    // Under a limit one after the other: when one has to wait, the others need not be tried.
+    let width = match runner.workflows.access.limits_of(parent.org).await {
+        Ok((_, limits)) if limits.concurrent_runs.is_some() && !parent.test => 1,
+        _ => MAX_CONCURRENT,
     };
-    match result {
-        // The notice stays until the parent has checked whether it still waits for the child.
-        Ok(()) if started => {
-            runner.send(parent.id, Message::ChildStarted { notice: key });
-            None
+    let starts = starts.into_iter().map(|action| start_one(runner, parent, action));
+    let mut starts = futures_util::stream::iter(starts).buffer_unordered(width);
+    while let Some(started) = starts.next().await {
+        if started == Started::Wait {
+            return Started::Wait;
         }
-        Ok(()) => Some((parent.id, key)),
+    }
+    Started::All
+}
+
+async fn start_one(runner: &Arc<Runner>, parent: &ParentRun, action: ChildAction) -> Started {
+    let ChildAction { notice, path, attempt, start } = action;
+    let Some(ChildSpec { workflow, input }) = start else { return Started::All };
+    let Some(_permit) = runner.child_starts.permit(parent.org).await else { return Started::All };
+    let result = loop {
+        let freed = runner.child_starts.freed(parent.org);
+        let child = Child { path: &path, attempt, workflow: &workflow, input: input.clone() };
+        match start_child(runner, parent, child).await {
+            Err(Error::Limit { limit: CONCURRENT_RUNS, .. }) => {
+                if runner.child_starts.wait(parent.org, parent.id, freed) {
+                    return Started::Wait;
+                }
+            }
+            result => break result,
+        }
+    };
+    let key = notice.key.clone();
+    // From here on the parent handles the notice. It stays until the parent has checked whether it waits for the child.
+    drop(notice);
+    match result {
+        Ok(()) => runner.send(parent.id, Message::ChildStarted { notice: key }),
         Err(error @ (Error::Unavailable(_) | Error::Broken(_))) => {
-            tracing::warn!(run = %parent.public, %key, %error, "cannot start or cancel a child run; will retry");
-            None
+            tracing::warn!(run = %parent.public, %key, %error, "cannot start a child run; will retry");
         }
         // The child can never start, so the parent's step fails.
         Err(error) => {
-            let failure = Failure::new("child_not_started", error.to_string());
-            let outcome = Outcome::Failure { failure, reply: None };
+            let code = match error {
+                Error::Limit { limit: DESCENDANTS_PER_RUN, .. } => "too_many_descendants",
+                _ => "child_not_started",
+            };
+            let outcome = Outcome::Failure { failure: Failure::new(code, error.to_string()), reply: None };
             runner.send(parent.id, Message::ChildNotStarted { notice: key, outcome });
-            None
         }
     }
+    Started::All
 }
 
 /// Whether the run still waits for the child of this notice.
@@ -200,29 +253,71 @@ pub fn is_awaited(live: &Live, notice: &str) -> bool {
 /// Cancels the child of a run that was purged.
 pub async fn cancel_orphan(runner: &Arc<Runner>, parent: RunId, notice: &str) {
     let Some((_, path, attempt)) = child_named(notice) else { return };
-    let child = runner.cluster.store.keyed(SCOPE, &unique(parent, path, attempt)).await;
+    let now = runner.cluster.clock.now();
+    let child = runner.cluster.store.keyed(SCOPE, &unique(parent, path, attempt), now).await;
     if let Ok(Some(child)) = child {
         let reason = Some("the parent run no longer exists".into());
         runner.send(child, Message::Cancel { by: "stepwell".into(), reason });
     }
 }
 
-async fn cancel(runner: &Arc<Runner>, parent: &ParentRun, path: &str, attempt: u32) -> Result<(), Error> {
-    let key = unique(parent.id, path, attempt);
-    let mut child = runner.cluster.store.keyed(SCOPE, &key).await?;
-    if child.is_none() {
-        // A start whose outcome is unknown may still be in flight.
-        runner.cluster.pause(START_IN_FLIGHT).await;
-        if runner.cluster.stop.is_cancelled() {
-            return Err(Error::Unavailable("the engine is stopping".into()));
-        }
-        child = runner.cluster.store.keyed(SCOPE, &key).await?;
+/// Cancels children that the run no longer waits for, and removes their notices.
+async fn cancel_all(runner: &Arc<Runner>, parent: &ParentRun, cancels: Vec<ChildAction>) {
+    let unknown = cancel_started(runner, parent, cancels).await;
+    if unknown.is_empty() {
+        return;
     }
-    let Some(child) = child else { return Ok(()) };
+    // A start whose outcome is unknown may still be in flight.
+    runner.cluster.pause(START_IN_FLIGHT).await;
+    if runner.cluster.stop.is_cancelled() {
+        return;
+    }
+    let never_started = cancel_started(runner, parent, unknown).await;
+    forget(runner, parent, never_started).await;
+}
+
+/// Cancels the children that were started. Returns the others.
+async fn cancel_started(runner: &Arc<Runner>, parent: &ParentRun, cancels: Vec<ChildAction>) -> Vec<ChildAction> {
+    let cancels = cancels.into_iter().map(|action| async {
+        let cancelled = cancel(runner, parent, &action.path, action.attempt).await;
+        (action, cancelled)
+    });
+    let mut cancels = futures_util::stream::iter(cancels).buffer_unordered(MAX_CONCURRENT);
+    let (mut done, mut unknown) = (Vec::new(), Vec::new());
+    while let Some((action, cancelled)) = cancels.next().await {
+        match cancelled {
+            Ok(true) => done.push(action),
+            Ok(false) => unknown.push(action),
+            Err(error) => {
+                let key = &action.notice.key;
+                tracing::warn!(run = %parent.public, %key, %error, "cannot cancel a child run; will retry");
+            }
+        }
+    }
+    forget(runner, parent, done).await;
+    unknown
+}
+
+/// Removes the notices of handled actions.
+async fn forget(runner: &Runner, parent: &ParentRun, done: Vec<ChildAction>) {
+    let notices: Vec<_> = done.iter().map(|action| (parent.id, action.notice.key.clone())).collect();
+    if !notices.is_empty()
+        && let Err(error) = runner.cluster.store.forget(Stale { notices, ..Stale::default() }).await
+    {
+        tracing::warn!(%error, "cannot remove handled notices");
+    }
+}
+
+/// Cancels the child of a step. False if there is none.
+async fn cancel(runner: &Arc<Runner>, parent: &ParentRun, path: &str, attempt: u32) -> Result<bool, Error> {
+    let key = unique(parent.id, path, attempt);
+    let Some(child) = runner.cluster.store.keyed(SCOPE, &key, runner.cluster.clock.now()).await? else {
+        return Ok(false);
+    };
     let reason: Arc<str> = format!("the parent run {} no longer waits for it", parent.public).into();
     match runner.ask(child, Message::Cancel { by: parent.by.clone(), reason: Some(reason) }).await {
         // It ended by itself, or was purged.
-        Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => Ok(()),
+        Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => Ok(true),
         Err(error) => Err(error),
     }
 }
@@ -255,7 +350,7 @@ async fn start_child(runner: &Arc<Runner>, parent: &ParentRun, child: Child<'_>)
         by: parent.by.clone(),
         acts_as: parent.acts_as.clone(),
         unique: Some(unique),
-        parent: Some(Parent { run: parent.id, path: path.to_string(), attempt, depth }),
+        parent: Some(Parent { run: parent.id, path: path.to_string(), attempt, depth, root: parent.root }),
         test: parent.test,
         watch: false,
         audit: None,

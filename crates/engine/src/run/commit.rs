@@ -1,14 +1,16 @@
 //! Writes a plan as a commit, and acts on it once it is on disk.
 
+use super::keys::is_continuation;
 use super::live::Live;
 use super::plan::Plan;
 use super::record::{CommitContext, record};
-use super::sink::Sink;
-use super::{Activity, Committed, Message, Runner, children, queue};
+use super::sink::{Sink, Slot};
+use super::{Activity, Committed, Message, Runner, children, continuing, queue};
 use crate::access::counter;
 use crate::error::Error;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use stepwell_core::fact::Fact;
 use stepwell_core::plan::{Effect, Transition};
 use stepwell_core::run::At;
 use stepwell_core::time::{Millis, Time};
@@ -23,7 +25,7 @@ const TEST_RETENTION: Millis = Millis::DAY;
 pub struct Follow {
     /// The node that claimed the attempts to begin.
     node: NodeId,
-    begin: Vec<WorkKey>,
+    begin: Vec<(WorkKey, Slot)>,
     abort: Vec<WorkKey>,
     set: Vec<(String, Time)>,
     cleared: Vec<String>,
@@ -36,7 +38,7 @@ pub struct Follow {
     position: Position,
 }
 
-/// Writes a plan as one commit. If the commit is refused, the slots reserved for it are released.
+/// Writes a plan as one commit. If it is refused, the slots taken for it are released.
 pub async fn write(
     runner: &Runner,
     sink: &dyn Sink,
@@ -49,11 +51,11 @@ pub async fn write(
     let notices = sink.notices(live, &plan.transition.facts, plan.now).await?;
     commit.outbox.extend(notices.iter().cloned());
     let node = runner.cluster.node.id();
-    sink.reserve(node, &mut commit.work.put);
+    let slots = sink.reserve(node, &mut commit.work.put);
     let (begin, left): (Vec<&Work>, Vec<&Work>) = commit.work.put.iter().partition(|work| work.node.is_some());
     let mut follow = Follow {
         node,
-        begin: begin.iter().map(|work| work.key.clone()).collect(),
+        begin: begin.iter().map(|work| work.key.clone()).zip(slots).collect(),
         abort: aborted(live, &plan.transition),
         set: commit.timers.put.iter().map(|timer| (timer.key.clone(), timer.due)).collect(),
         cleared: commit.timers.remove.clone(),
@@ -64,17 +66,30 @@ pub async fn write(
         position: Position::new(0, 0),
     };
     let answer = runner.cluster.store.commit(vec![commit]).await;
-    let refused = match answer.map(|mut answers| answers.pop()) {
+    match answer.map(|mut answers| answers.pop()) {
         Ok(Some(Ok(position))) => {
             follow.position = position;
-            return Ok(Ok(follow));
+            report_quarantine(live, &plan.transition.facts);
+            Ok(Ok(follow))
         }
         Ok(Some(Err(refused))) => Ok(Err(refused)),
         Ok(None) => Err(Error::Unavailable("the store returned no result".into())),
         Err(error) => Err(error.into()),
-    };
-    follow.begin.iter().for_each(|_| sink.release(live.org));
-    refused
+    }
+}
+
+/// Reports the steps that are quarantined from now on.
+fn report_quarantine(live: &Live, facts: &[Fact]) {
+    for fact in facts {
+        if let Fact::Unsure { step, attempt } = fact
+            && let Some(state) = live.run.step(&live.compiled.definition.graph, *step)
+            && state.is_quarantined()
+        {
+            let step = live.run.path(&live.compiled.definition.graph, *step);
+            tracing::error!(run = &*live.run.id, %step, attempt, "a step is quarantined: its node was lost too often");
+            metrics::counter!("stepwell_quarantined_total", "what" => "step").increment(1);
+        }
+    }
 }
 
 /// The rows of a plan.
@@ -152,14 +167,19 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
         let _ = runner.activity.send(Activity::Committed(committed));
     }
     let elsewhere = follow.abort.iter().filter(|key| !runner.mailboxes.abort(live.id, key)).count();
-    for key in follow.begin {
-        sink.begin(live, key, follow.node);
+    for (key, slot) in follow.begin {
+        sink.begin(live, key, follow.node, slot);
     }
-    let ready = follow.left_ready && !sink.left_ready();
+    let ready = follow.left_ready && !sink.left_ready(live.org);
     let runs = if elsewhere > 0 { vec![live.id] } else { Vec::new() };
     runner.cluster.send_hint(Hint { runs, orgs: Vec::new(), ready });
     follow.cleared.iter().for_each(|key| runner.timers.clear(live.id, key));
-    follow.set.iter().for_each(|(key, due)| runner.timers.set(live.id, key, *due));
+    for (key, due) in follow.set {
+        runner.timers.set(live.id, &key, due);
+        if is_continuation(&key) {
+            continuing::queue(runner, runner.timers.fire_early(live.id, key));
+        }
+    }
     if !follow.children.is_empty() {
         // Sent as a message to this run, so that a child's start and its cancellation keep their order.
         runner.send(live.id, Message::Notices(follow.children));
@@ -170,6 +190,7 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
     if ended {
         metrics::counter!("stepwell_runs_ended_total", "status" => live.run.status.name()).increment(1);
         runner.ended(live.id);
+        runner.place_freed(live.org, live.parent.as_ref().map(|parent| parent.run));
         if let Some(parent) = &live.parent {
             runner.send(parent.run, Message::Mail);
         }

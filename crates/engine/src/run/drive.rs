@@ -6,10 +6,12 @@
 use super::Runner;
 use super::children;
 use super::commit::{follow_up, write};
+use super::driver::Driver;
 use super::live::Live;
 use super::messages::{Envelope, Message};
 use super::plan::Plan;
 use super::record::{restore, status};
+use super::recovery::{self, Entry};
 use super::sink::Sink;
 use crate::error::Error;
 use futures_util::FutureExt;
@@ -17,75 +19,121 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::Ignored;
+use stepwell_core::run::Phase;
 use stepwell_core::time::Time;
-use stepwell_store::{LoadedRun, Refused, RunId, Stale, WorkKey};
+use stepwell_store::{LoadedRun, Refused, RunId, Stale, WorkKey, panic_message};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-
-/// Drives a run in a task of its own. Only for a caller that the mailbox made the run's driver.
-pub fn spawn(runner: Arc<Runner>, run: RunId, live: Option<Box<Live>>) {
-    tokio::spawn(async move { drive(&runner, run, live).await });
-}
+/// After this many panics in a row, messages of a run are given up.
+const MAX_PANICS: u32 = 5;
 
 /// Drives a run whose first messages have already been taken from its mailbox.
-pub fn resume(runner: Arc<Runner>, run: RunId, live: Option<Box<Live>>, messages: Vec<Envelope>) {
-    tokio::spawn(async move {
-        let work = async {
-            let live = turn(&runner, run, live, messages).await;
-            drain(&runner, run, live).await;
-        };
-        catch_panic(&runner, run, work).await;
-    });
+pub async fn resume(driver: Driver, live: Option<Box<Live>>, messages: Vec<Envelope>) {
+    let live = turn(&driver.runner, driver.run, live, messages).await;
+    drive(driver, live).await;
 }
 
-/// Handles a run's messages until there are none. Only for a caller that the mailbox made the run's driver.
-pub async fn drive(runner: &Arc<Runner>, run: RunId, live: Option<Box<Live>>) {
-    catch_panic(runner, run, drain(runner, run, live)).await;
-}
-
-/// Records that an attempt has ended here, with its report if it has one. Drives the run if no other task does.
-pub async fn report(runner: &Arc<Runner>, run: RunId, key: &WorkKey, message: Option<Message>) {
-    if runner.mailboxes.report(run, key, message) {
-        drive(runner, run, None).await;
-    }
-}
-
-/// Catches a panic of the driver, so that the run does not stay marked as driven.
-async fn catch_panic(runner: &Runner, run: RunId, work: impl Future<Output = ()>) {
-    if AssertUnwindSafe(work).catch_unwind().await.is_err() {
-        tracing::error!(run = run.0, "the driver of a run panicked");
-        runner.mailboxes.reset_after_panic(run);
-    }
-}
-
-async fn drain(runner: &Arc<Runner>, run: RunId, live: Option<Box<Live>>) {
+/// Handles a run's messages until there are none.
+pub async fn drive(mut driver: Driver, live: Option<Box<Live>>) {
     let mut live = live;
-    while let Some((messages, kept)) = runner.mailboxes.next(run, live) {
-        live = turn(runner, run, kept, messages).await;
+    while let Some((messages, kept)) = driver.next(live) {
+        live = turn(&driver.runner, driver.run, kept, messages).await;
     }
 }
 
-/// Applies messages and retries until they are on disk.
+/// Turns a panic into an error.
+async fn catch_panic<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Caught> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(done) => done.map_err(Caught::Error),
+        Err(panic) => Err(Caught::Panic(panic_message(&*panic))),
+    }
+}
+
+enum Caught {
+    Error(Error),
+    Panic(String),
+}
+
+impl Caught {
+    /// A panic is retried some times: it may be due to the moment, and messages are lost if it is given up.
+    fn into_error(self, panics: &mut u32) -> Error {
+        match self {
+            Caught::Error(error) => error,
+            Caught::Panic(why) => {
+                *panics += 1;
+                let kind = if *panics < MAX_PANICS { Error::Unavailable } else { Error::Broken };
+                kind(format!("an internal error: {why}"))
+            }
+        }
+    }
+}
+
+/// Handles messages, unless the run is quarantined.
 async fn turn(
     runner: &Arc<Runner>,
     id: RunId,
     kept: Option<Box<Live>>,
     mut messages: Vec<Envelope>,
 ) -> Option<Box<Live>> {
-    let mut kept = kept;
+    if kept.is_some() || !runner.recovery.concerns(id, runner.cluster.clock.now()) {
+        return apply(runner, id, kept, messages).await;
+    }
+    match recovery::enter(runner, id).await {
+        Entry::Freely => apply(runner, id, None, messages).await,
+        Entry::Watched(_alone) => {
+            let live = apply(runner, id, None, messages).await;
+            recovery::left(runner, id).await;
+            live
+        }
+        Entry::Quarantined => {
+            recovery::refuse(runner, id, &mut messages);
+            if messages.is_empty() {
+                return None;
+            }
+            let live = apply(runner, id, None, messages).await;
+            if live.as_ref().is_some_and(|live| live.run.status.is_terminal()) {
+                recovery::forget(runner, id).await;
+            }
+            live
+        }
+    }
+}
+
+/// Applies messages and retries until they are on disk.
+async fn apply(
+    runner: &Arc<Runner>,
+    id: RunId,
+    kept: Option<Box<Live>>,
+    mut messages: Vec<Envelope>,
+) -> Option<Box<Live>> {
+    let asked = messages.iter().any(|envelope| envelope.reply.is_some());
+    if let Some(error) = runner.broken.reason(id).filter(|_| kept.is_none() && !asked) {
+        messages.into_iter().for_each(|envelope| drop(fail(runner, id, envelope, &error)));
+        return None;
+    }
+    let mut kept = kept.filter(|live| !messages.iter().any(|envelope| is_news(live, &envelope.message)));
     let mut pause = FIRST_PAUSE;
     let mut needs_reconcile = false;
     let mut conflict_at = None;
+    let mut panics = 0;
     loop {
         let loaded = match kept.take() {
             Some(live) => Ok(Some(live)),
-            None => load(runner, id).await,
+            None => catch_panic(load(runner, id)).await,
         };
         let error = match loaded {
             Ok(Some(mut live)) => {
-                match transition(runner, &mut live, &mut messages, runner.cluster.clock.now()).await {
+                let attempted =
+                    async { transition(runner, &mut live, &mut messages, runner.cluster.clock.now()).await };
+                match catch_panic(attempted).await {
+                    Ok(Attempted::Done) if !messages.is_empty() => {
+                        // The others did not fit the transition.
+                        kept = Some(live);
+                        continue;
+                    }
                     Ok(Attempted::Done) => {
+                        runner.broken.remove(id);
                         if needs_reconcile {
                             reconcile(runner, &live).await;
                         }
@@ -100,7 +148,11 @@ async fn turn(
                         continue;
                     }
                     Ok(Attempted::Refused(
-                        Refused::Conflict | Refused::Taken | Refused::TooManyOpen | Refused::Duplicate { .. },
+                        Refused::Conflict
+                        | Refused::Taken
+                        | Refused::TooManyOpen
+                        | Refused::TooManyDescendants
+                        | Refused::Duplicate { .. },
                     )) => {
                         // The commit that won may have ended attempts that run here.
                         needs_reconcile = true;
@@ -120,9 +172,19 @@ async fn turn(
             }
             Err(error) => error,
         };
+        let error = error.into_error(&mut panics);
         needs_reconcile = true;
-        tracing::warn!(run = id.0, %error, "cannot advance a run; will retry");
         let permanent = matches!(error, Error::Broken(_));
+        if permanent {
+            runner.broken.insert(id, error.to_string());
+            if matches!(runner.cluster.store.run(id).await, Ok(Some(row)) if row.finished.is_some()) {
+                // It was cancelled without being read: nothing of it counts any more.
+                discard(runner, id, messages).await;
+                return None;
+            }
+        } else {
+            tracing::warn!(run = id.0, %error, "cannot advance a run; will retry");
+        }
         // Callers get the error; all other messages are retried until they are written.
         let fail = |envelope| fail(runner, id, envelope, &error);
         messages = messages.into_iter().filter_map(fail).collect();
@@ -138,13 +200,29 @@ async fn turn(
     }
 }
 
+/// Whether the message tells of a state that another process may have written since the run was loaded.
+fn is_news(live: &Live, message: &Message) -> bool {
+    match message {
+        Message::Start { key, .. } => {
+            let graph = &live.compiled.definition.graph;
+            let step = live.run.find(graph, &key.path).and_then(|at| live.run.step(graph, at));
+            !step.is_some_and(|state| state.phase == Phase::Running && state.attempt == key.attempt)
+        }
+        Message::Reconcile => true,
+        _ => false,
+    }
+}
+
 /// Returns the error to the caller, if there is one. Returns a message that is to be retried.
 fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Option<Envelope> {
     let permanent = matches!(error, Error::Broken(_));
-    match &envelope.message {
-        Message::Timer { key } if permanent => runner.timers.forget(run, key),
-        Message::Start { org, .. } if permanent => release(runner, *org),
-        _ => {}
+    if permanent && let Some(key) = envelope.message.reports_on() {
+        runner.mailboxes.give_up_report(run, key.clone());
+    }
+    if permanent && let Message::Timer { key } = &envelope.message {
+        runner.timers.set_aside(run, key);
+        runner.broken.keep(run, envelope);
+        return None;
     }
     match envelope.reply {
         Some(reply) => {
@@ -154,12 +232,6 @@ fn fail(runner: &Runner, run: RunId, envelope: Envelope, error: &Error) -> Optio
             None
         }
         None => (!permanent).then_some(envelope),
-    }
-}
-
-fn release(runner: &Runner, org: stepwell_store::OrgId) {
-    if let Ok(sink) = runner.sink() {
-        sink.release(org);
     }
 }
 
@@ -178,9 +250,8 @@ async fn discard(runner: &Arc<Runner>, id: RunId, messages: Vec<Envelope>) {
         match &envelope.message {
             Message::Timer { key } => {
                 runner.timers.clear(id, key);
-                stale.timers.push((id, key.clone()));
+                stale.timers.push((id, key.to_string()));
             }
-            Message::Start { org, .. } => release(runner, *org),
             // The parent that started this child was purged.
             Message::ChildStarted { notice } => children::cancel_orphan(runner, id, notice).await,
             // A child may end after its parent was purged; its mail would stay unread for ever.
@@ -226,6 +297,7 @@ pub async fn revive(runner: &Runner, stored: &LoadedRun) -> Result<Box<Live>, Er
 
 /// The outcome of one attempt to apply messages.
 pub enum Attempted {
+    /// The messages that fit the transition were taken out; the others are still to be applied.
     Done,
     /// Nothing was written: the caller loads the run and plans again.
     Refused(Refused),
@@ -243,7 +315,7 @@ pub async fn transition(
     let mail = if has_mail { runner.cluster.store.mail(live.id).await? } else { Vec::new() };
     let before = status(&live.run);
     let rules = sink.call_rules(live.org).await?;
-    let mut plan = Plan::new(&*rules, now);
+    let mut plan = Plan::new(&*rules, now, runner.budget(live.org).await?);
     plan.add(runner, live, messages, &mail);
     if !plan.transition.facts.is_empty() {
         match write(runner, &*sink, live, &plan, before).await? {
@@ -255,7 +327,11 @@ pub async fn transition(
         return Ok(Attempted::Refused(Refused::Conflict));
     }
     forget(runner, plan.stale).await;
-    settle(runner, &*sink, live, std::mem::take(messages), plan.answers).await;
+    if plan.mail_left {
+        runner.send(live.id, Message::Mail);
+    }
+    let planned = messages.drain(..plan.answers.len()).collect();
+    settle(runner, &*sink, live, planned, plan.answers).await;
     Ok(Attempted::Done)
 }
 
@@ -274,8 +350,9 @@ async fn settle(
 ) {
     for (envelope, answer) in messages.into_iter().zip(answers) {
         match envelope.message {
-            Message::Start { key, node, .. } => sink.begin(live, key, node),
+            Message::Start { key, node, slot } => sink.begin(live, key, node, slot),
             Message::Notices(keys) => children::handle_notices(runner, live, keys),
+            Message::PlaceFreed => children::start_waiting(runner, live).await,
             // If the parent no longer waits for the child, the same notice cancels it.
             Message::ChildStarted { notice } if !children::is_awaited(live, &notice) => {
                 children::handle_notices(runner, live, vec![notice]);

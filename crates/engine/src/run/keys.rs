@@ -5,12 +5,15 @@ use stepwell_core::event::{Timer, TimerKind};
 use stepwell_core::graph::Graph;
 use stepwell_core::run::Run;
 
-const KINDS: [(&str, TimerKind); 5] = [
+const CONTINUE: &str = "continue";
+
+const KINDS: [(&str, TimerKind); 6] = [
     ("wake", TimerKind::Wake),
     ("retry", TimerKind::Retry),
     ("timeout", TimerKind::Timeout),
     ("escalate", TimerKind::Escalate),
     ("expire", TimerKind::Expire),
+    (CONTINUE, TimerKind::Continue),
 ];
 
 /// `wake:2:each[3].nap`; an empty path stands for the run itself.
@@ -18,6 +21,11 @@ pub fn timer_key(graph: &Graph, run: &Run, timer: &Timer) -> String {
     let kind = KINDS.iter().find(|(_, kind)| *kind == timer.kind).map_or("", |(name, _)| name);
     let path = timer.at.map(|at| run.path(graph, at)).unwrap_or_default();
     format!("{kind}:{}:{path}", timer.attempt)
+}
+
+/// Whether the key is of the timer of a run whose last transition left decisions for the next one.
+pub fn is_continuation(key: &str) -> bool {
+    key.split(':').next() == Some(CONTINUE)
 }
 
 /// The timer for a key. `None` if the run has no such step, or no longer has it.
@@ -35,6 +43,9 @@ pub enum ChildTask {
     Start,
     Cancel,
 }
+
+/// What the keys of notices that start a child begin with.
+pub const START_PREFIX: &str = "start:";
 
 /// `start:1:each[3].build`.
 pub fn child_key(task: ChildTask, path: &str, attempt: u32) -> String {

@@ -5,10 +5,13 @@
 
 use super::live::Live;
 use super::messages::{Envelope, Message};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use stepwell_store::{RunId, WorkKey};
 use tokio_util::sync::CancellationToken;
+
+/// Maximum number of attempts that are remembered because their report could not be recorded.
+const MAX_UNREPORTED: usize = 10_000;
 
 #[derive(Default)]
 struct Mailbox {
@@ -33,6 +36,8 @@ pub struct Mailboxes {
 #[derive(Default)]
 struct State {
     by_run: BTreeMap<RunId, Mailbox>,
+    /// Attempts that were executed here, and whose report could not be recorded.
+    unreported: BTreeSet<(RunId, WorkKey)>,
     /// How many runs are in memory.
     cached: usize,
 }
@@ -94,8 +99,9 @@ impl Mailboxes {
         let mailbox = state.by_run.get_mut(&run)?;
         if mailbox.messages.is_empty() {
             mailbox.driven = false;
-            let busy = !mailbox.running.is_empty() && state.cached < self.max_cached;
-            mailbox.live = live.filter(|_| busy);
+            // A run with decisions left gets its next turn soon.
+            let busy = |live: &Live| !mailbox.running.is_empty() || live.run.has_decisions_left();
+            mailbox.live = live.filter(|live| busy(live) && state.cached < self.max_cached);
             state.cached += usize::from(mailbox.live.is_some());
             state.remove_if_idle(run);
             return None;
@@ -117,7 +123,7 @@ impl Mailboxes {
     /// `may` is called under the lock, so that the attempt cannot be aborted in between.
     pub fn begin(&self, run: RunId, key: WorkKey, cancel: CancellationToken, may: impl FnOnce() -> bool) -> bool {
         let mut state = self.state();
-        if !may() {
+        if !may() || state.unreported.contains(&(run, key.clone())) {
             return false;
         }
         let mailbox = state.by_run.entry(run).or_default();
@@ -131,21 +137,30 @@ impl Mailboxes {
 
     /// Cancels an attempt. False if it does not run here.
     pub fn abort(&self, run: RunId, key: &WorkKey) -> bool {
-        let state = self.state();
+        let mut state = self.state();
+        state.unreported.remove(&(run, key.clone()));
         let running = state.by_run.get(&run).and_then(|mailbox| mailbox.running.get(key));
         running.inspect(|cancel| cancel.cancel()).is_some()
     }
 
-    /// Clears the mailbox of a run whose driver panicked, so that the run can be driven again. Its messages are lost.
-    pub fn reset_after_panic(&self, run: RunId) {
+    /// The run's driver is gone. True if there are messages and `hand_over`: then the caller must drive the run.
+    pub fn stop_driving(&self, run: RunId, hand_over: bool) -> bool {
         let mut state = self.state();
-        let state = &mut *state;
-        if let Some(mailbox) = state.by_run.get_mut(&run) {
-            mailbox.driven = false;
-            mailbox.messages.clear();
-            state.cached -= usize::from(mailbox.live.take().is_some());
-        }
+        let Some(mailbox) = state.by_run.get_mut(&run) else { return false };
+        mailbox.driven = hand_over && !mailbox.messages.is_empty();
+        let driven = mailbox.driven;
         state.remove_if_idle(run);
+        driven
+    }
+
+    /// Gives up the report of an attempt that cannot be recorded, so that this process does not execute it again. The
+    /// attempt counts as lost when another process takes it over.
+    pub fn give_up_report(&self, run: RunId, key: WorkKey) {
+        let mut state = self.state();
+        if state.unreported.len() >= MAX_UNREPORTED {
+            state.unreported.pop_first();
+        }
+        state.unreported.insert((run, key));
     }
 
     /// The attempts of a run that run here.
@@ -174,7 +189,8 @@ impl Mailboxes {
 
 impl State {
     fn remove_if_idle(&mut self, run: RunId) {
-        if self.by_run.get(&run).is_some_and(Mailbox::is_idle) {
+        let keeps = |mailbox: &Mailbox| mailbox.live.as_ref().is_some_and(|live| live.run.has_decisions_left());
+        if self.by_run.get(&run).is_some_and(|mailbox| mailbox.is_idle() && !keeps(mailbox)) {
             let removed = self.by_run.remove(&run);
             self.cached -= usize::from(removed.is_some_and(|mailbox| mailbox.live.is_some()));
         }

@@ -1,12 +1,14 @@
 //! The messages a run can receive.
 
+use super::sink::Slot;
+use super::timers::FiredTimer;
 use crate::error::Error;
 use crate::workflows::Compiled;
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::{Answer, Outcome, Retrier, Verdict};
 use stepwell_core::time::{Millis, Time};
-use stepwell_store::{NewAudit, NewRun, NodeId, OrgId, UniqueKey, WorkKey};
+use stepwell_store::{NewAudit, NewRun, NodeId, UniqueKey, WorkKey};
 use tokio::sync::oneshot;
 
 /// A message on its way to a run.
@@ -52,11 +54,11 @@ pub enum Message {
     /// This node claimed the attempt.
     Start {
         key: WorkKey,
-        org: OrgId,
         node: NodeId,
+        slot: Slot,
     },
     Timer {
-        key: String,
+        key: FiredTimer,
     },
     Deliver {
         path: String,
@@ -102,6 +104,8 @@ pub enum Message {
         notice: String,
         outcome: Outcome,
     },
+    /// There may be a place for a child that waits for one.
+    PlaceFreed,
     /// There is mail in the store.
     Mail,
     /// Notices in the store that are not handled yet, by key.

@@ -5,17 +5,25 @@
 //! | `messages.rs`, `mailbox.rs`, `live.rs` | messages, mailboxes, the run in memory |
 //! | `start.rs` | starting runs: for callers, triggers, parents, tests |
 //! | `plan.rs` | turns messages into planner events, and their results into one transition |
-//! | `drive.rs`, `commit.rs` | the loop of a run; writing a plan and acting on it |
+//! | `drive.rs`, `driver.rs`, `commit.rs` | the loop of a run; which task drives it; writing a plan and acting on it |
 //! | `record.rs`, `keys.rs` | a transition as rows and back; keys of timers and notices |
-//! | `timers.rs`, `children.rs`, `queue.rs`, `callbacks.rs` | timers, child runs, concurrency queues, callback URLs |
+//! | `continuing.rs` | turns of runs whose transitions leave decisions to the next one |
+//! | `timers.rs`, `queue.rs`, `callbacks.rs` | timers, concurrency queues, callback URLs |
+//! | `children.rs`, `child_starts.rs` | child runs; backpressure on their starts |
+//! | `broken.rs` | runs that cannot be read |
+//! | `recovery.rs` | runs that may be what ends the process |
 //! | `sink.rs` | the interface to the layers above |
 //!
 //! May use: `workflows`, `secrets`, `access` and below. Not here: step execution (`execute`), notifications (`notify`).
 
+mod broken;
 pub mod callbacks;
+mod child_starts;
 pub mod children;
 mod commit;
+mod continuing;
 pub mod drive;
+mod driver;
 mod keys;
 pub mod links;
 mod live;
@@ -24,22 +32,29 @@ mod messages;
 mod plan;
 pub mod queue;
 mod record;
+pub mod recovery;
 mod sink;
 pub mod start;
 pub mod timers;
 
+pub use broken::{Cancellation, cancel as cancel_unread};
+pub use driver::Driver;
 pub use keys::{ChildTask, child_key, timer_key, timer_named};
 pub use live::Live;
 pub use mailbox::Mailboxes;
 pub use messages::{Envelope, Message};
 pub use record::{CommitContext, StoredRunError, record, restore, status};
-pub use sink::{CallRules, Sink};
+pub use sink::{CallRules, HostGuard, HostRules, Sink, Slot, SlotPool};
 
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::workflows::Workflows;
+use child_starts::ChildStarts;
+use continuing::Continuations;
+use recovery::Recovery;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use stepwell_core::plan::Budget;
 use stepwell_store::{NewAudit, OrgId, Position, RunId, Version};
 use timers::Timers;
 use tokio::sync::{broadcast, oneshot};
@@ -68,24 +83,51 @@ pub struct Runner {
     pub cluster: Arc<Cluster>,
     pub workflows: Arc<Workflows>,
     pub mailboxes: Mailboxes,
-    pub timers: Timers,
+    pub timers: Arc<Timers>,
+    pub child_starts: ChildStarts,
+    pub broken: broken::BrokenRuns,
+    continuations: Continuations,
+    /// What one transition, and the payloads of one run, may cost.
+    budget: Budget,
     pub activity: broadcast::Sender<Activity>,
     /// The prefix of callback URLs.
     pub base_url: String,
+    /// How many times in a row the node of a step may be lost before the step is quarantined.
+    pub max_losses: u8,
+    pub recovery: Recovery,
     /// Weak, because the layers above own the runner.
     sink: OnceLock<Weak<dyn Sink>>,
     waiters: Mutex<BTreeMap<RunId, Vec<oneshot::Sender<()>>>>,
 }
 
+/// The settings of a runner.
+pub struct RunnerSettings {
+    /// Runs kept in memory.
+    pub live_runs: usize,
+    /// The prefix of callback URLs.
+    pub base_url: String,
+    /// What one transition, and the payloads of one run, may cost.
+    pub budget: Budget,
+    /// How many times in a row the process may end while a step runs or a run is recovered.
+    pub max_losses: u8,
+}
+
 impl Runner {
-    pub fn new(workflows: Arc<Workflows>, live_runs: usize, base_url: String) -> Runner {
+    pub fn new(workflows: Arc<Workflows>, settings: RunnerSettings) -> Runner {
+        let RunnerSettings { live_runs, base_url, budget, max_losses } = settings;
         Runner {
             cluster: workflows.access.cluster.clone(),
             workflows,
             mailboxes: Mailboxes::new(live_runs),
-            timers: Timers::default(),
+            timers: Arc::default(),
+            child_starts: ChildStarts::default(),
+            broken: broken::BrokenRuns::default(),
+            continuations: Continuations::default(),
+            budget,
             activity: broadcast::channel(4_096).0,
             base_url,
+            max_losses,
+            recovery: Recovery::default(),
             sink: OnceLock::new(),
             waiters: Mutex::default(),
         }
@@ -98,14 +140,21 @@ impl Runner {
     }
 
     /// Fails once the engine has been dropped.
-    fn sink(&self) -> Result<Arc<dyn Sink>, Error> {
+    pub fn sink(&self) -> Result<Arc<dyn Sink>, Error> {
         self.sink.get().and_then(Weak::upgrade).ok_or_else(|| Error::Unavailable("the engine has stopped".into()))
+    }
+
+    /// The budget of a transition of a run of this organisation: its plan may lower the limit of a run's payloads.
+    async fn budget(&self, org: OrgId) -> Result<Budget, Error> {
+        let (_, limits) = self.workflows.access.limits_of(org).await?;
+        let run_bytes = limits.run_bytes.map_or(self.budget.run_bytes, |most| most.min(self.budget.run_bytes));
+        Ok(Budget { run_bytes, ..self.budget })
     }
 
     /// Sends a message to a run.
     pub fn send(self: &Arc<Runner>, run: RunId, envelope: impl Into<Envelope>) {
-        if self.mailboxes.post(run, envelope.into()) {
-            drive::spawn(self.clone(), run, None);
+        if let Some(driver) = self.post(run, envelope.into()) {
+            tokio::spawn(drive::drive(driver, None));
         }
     }
 

@@ -4,7 +4,7 @@
 use super::Runner;
 use super::callbacks;
 use super::children;
-use super::keys::{child_named, timer_named};
+use super::keys::{child_named, is_continuation, timer_named};
 use super::live::Live;
 use super::messages::{Begin, Envelope, Message};
 use super::record::retired;
@@ -16,13 +16,14 @@ use std::sync::Arc;
 use stepwell_core::event::{Event, Ignored, Retrier};
 use stepwell_core::fact::Fact;
 use stepwell_core::graph::Graph;
-use stepwell_core::plan::{Env, Newer, Transition, advance, retry_onto};
+use stepwell_core::plan::{Budget, Env, Newer, Transition, advance, retry_onto};
 use stepwell_core::time::Time;
 use stepwell_store::{GroupChange, NewAudit, NewRun, Stale, StepRow, StoredMail, UniqueKey};
 
 /// The result of planning the messages of one turn.
 pub struct Plan<'a> {
     pub now: Time,
+    pub budget: Budget,
     /// The call rules that were in force.
     pub rules: &'a dyn CallRules,
     pub transition: Transition,
@@ -38,8 +39,10 @@ pub struct Plan<'a> {
     /// Rows of a version that the run has left.
     pub retired: Vec<StepRow>,
     pub stale: Stale,
+    /// Mail was left for the next transition.
+    pub mail_left: bool,
     pub audit: Vec<NewAudit>,
-    /// The result for each message, in order.
+    /// The result for each message that was planned, in order. Messages after those do not fit the budget.
     pub answers: Vec<Result<(), Ignored>>,
 }
 
@@ -92,14 +95,16 @@ fn event(live: &Live, message: &Message) -> Result<Event, Ignored> {
         | Message::Mail
         | Message::Notices(_)
         | Message::ChildStarted { .. }
+        | Message::PlaceFreed
         | Message::Reconcile => return Err(Ignored::NotWaiting),
     })
 }
 
 impl<'a> Plan<'a> {
-    pub fn new(rules: &'a dyn CallRules, now: Time) -> Plan<'a> {
+    pub fn new(rules: &'a dyn CallRules, now: Time, budget: Budget) -> Plan<'a> {
         Plan {
             now,
+            budget,
             rules,
             transition: Transition::default(),
             epoch: None,
@@ -111,12 +116,13 @@ impl<'a> Plan<'a> {
             groups: Vec::new(),
             retired: Vec::new(),
             stale: Stale::default(),
+            mail_left: false,
             audit: Vec::new(),
             answers: Vec::new(),
         }
     }
 
-    /// Plans messages and applies them to the run in memory.
+    /// Plans messages and applies them to the run in memory, at least one and as many as the budget allows.
     pub fn add(&mut self, runner: &Runner, live: &mut Live, messages: &[Envelope], mail: &[StoredMail]) {
         for envelope in messages {
             let answer = self.add_one(runner, live, &envelope.message, mail);
@@ -124,6 +130,9 @@ impl<'a> Plan<'a> {
                 self.audit.extend(envelope.audit.clone());
             }
             self.answers.push(answer);
+            if self.is_full() {
+                break;
+            }
         }
         // A notice without an effect is handled all the same.
         if self.transition.facts.is_empty() {
@@ -139,10 +148,20 @@ impl<'a> Plan<'a> {
         mail: &[StoredMail],
     ) -> Result<(), Ignored> {
         match message {
-            Message::Start { .. } | Message::Notices(_) | Message::ChildStarted { .. } | Message::Reconcile => Ok(()),
+            Message::Start { .. }
+            | Message::Notices(_)
+            | Message::ChildStarted { .. }
+            | Message::PlaceFreed
+            | Message::Reconcile => Ok(()),
             Message::Begin(begin) => self.begin(runner, live, begin),
             Message::Mail => {
-                mail.iter().for_each(|mail| self.mail(runner, live, mail));
+                for mail in mail {
+                    self.mail_left = self.is_full();
+                    if self.mail_left {
+                        break;
+                    }
+                    self.mail(runner, live, mail);
+                }
                 Ok(())
             }
             Message::Timer { key } => self.timer(runner, live, key),
@@ -154,6 +173,17 @@ impl<'a> Plan<'a> {
             }
             other => event(live, other).and_then(|event| self.event(runner, live, event)),
         }
+    }
+
+    /// Whether the budget is spent, or as many facts are to be written as it allows decisions.
+    fn is_full(&self) -> bool {
+        let Transition { facts, spent, .. } = &self.transition;
+        self.budget.is_spent(spent) || facts.len() >= self.budget.decisions as usize
+    }
+
+    /// What is left of the budget.
+    fn budget_left(&self) -> Budget {
+        self.budget.less(&self.transition.spent)
     }
 
     /// Whether a message or a row is ignored.
@@ -177,7 +207,9 @@ impl<'a> Plan<'a> {
     fn event(&mut self, runner: &Runner, live: &mut Live, event: Event) -> Result<(), Ignored> {
         let url = callbacks::urls(&runner.base_url, live);
         let once = |kind: &str, input: &Value| self.rules.at_most_once(kind, input);
-        let env = Env { now: self.now, callback: &url, version: live.compiled.row.version, at_most_once: &once };
+        let (version, budget) = (live.compiled.row.version, self.budget_left());
+        let max_losses = runner.max_losses;
+        let env = Env { now: self.now, callback: &url, version, at_most_once: &once, budget, max_losses };
         let transition = advance(&live.compiled.definition.graph, &mut live.run, event, env)?;
         self.transition.absorb(transition);
         Ok(())
@@ -190,9 +222,10 @@ impl<'a> Plan<'a> {
                 self.fired.push(key.to_string());
                 Ok(())
             }
-            Err(Ignored::NotDue) => {
+            // The row of a continuation is removed with the last decision: another process may just have written it.
+            Err(ignored) if ignored == Ignored::NotDue || is_continuation(key) => {
                 runner.timers.forget(live.id, key);
-                Err(Ignored::NotDue)
+                Err(ignored)
             }
             Err(ignored) => {
                 runner.timers.clear(live.id, key);
@@ -225,7 +258,9 @@ impl<'a> Plan<'a> {
             Some(onto) => {
                 let url = callbacks::urls(&runner.base_url, live);
                 let once = |kind: &str, input: &Value| self.rules.at_most_once(kind, input);
-                let env = Env { now: self.now, callback: &url, version: onto.row.version, at_most_once: &once };
+                let (version, budget) = (onto.row.version, self.budget_left());
+                let max_losses = runner.max_losses;
+                let env = Env { now: self.now, callback: &url, version, at_most_once: &once, budget, max_losses };
                 let newer = Newer {
                     graph: &onto.definition.graph,
                     version: onto.row.version,

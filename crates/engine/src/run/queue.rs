@@ -10,6 +10,26 @@ use stepwell_store::OrgId;
 /// How long a run may take to reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Groups read in one batch.
+const BATCH: u32 = 1_000;
+
+/// Admits the runs that wait for room in any group of this workflow. Polling finds the groups that are missed here.
+pub async fn admit_all(runner: Arc<Runner>, org: OrgId, workflow: &str) {
+    admit(runner.clone(), org, workflow.to_string()).await;
+    // The groups of the workflow's keys follow each other; see `keyed_group`.
+    let prefix = format!("{workflow}:");
+    let mut after = prefix.clone();
+    while let Ok(page) = runner.cluster.store.queued(Some(&after), BATCH).await {
+        for (group, _) in page.iter().take_while(|(group, _)| group.starts_with(&prefix)) {
+            admit(runner.clone(), org, group.clone()).await;
+        }
+        match page.last() {
+            Some((last, _)) if last.starts_with(&prefix) => after = last.clone(),
+            _ => return,
+        }
+    }
+}
+
 /// Admits the runs that wait for room in this group, oldest first, until there is none.
 pub async fn admit(runner: Arc<Runner>, org: OrgId, group: String) {
     let mut before = None;

@@ -229,7 +229,10 @@ fn timers(graph: &Graph, run: &Run, transition: &Transition, fired: Vec<String>)
     for effect in &transition.effects {
         match effect {
             Effect::SetTimer { timer, due } => {
-                diff.put.push(TimerRow { key: timer_key(graph, run, timer), due: *due });
+                let key = timer_key(graph, run, timer);
+                // A continuation may have fired, or been cleared, by the same commit.
+                diff.remove.retain(|removed| *removed != key);
+                diff.put.push(TimerRow { key, due: *due });
             }
             Effect::ClearTimer { timer } => {
                 let key = timer_key(graph, run, timer);

@@ -4,11 +4,12 @@ use super::drive::{self, Attempted, transition};
 use super::live::Live;
 use super::messages::{Begin, Envelope, Message};
 use super::record::status;
-use super::{Runner, callbacks, queue};
-use crate::access::{Need, Right, actors, too_many_runs};
+use super::{Driver, Runner, callbacks, queue};
+use crate::access::{Need, Right, actors, too_many_descendants, too_many_runs};
 use crate::error::Error;
 use crate::workflows::Compiled;
 use serde_json::Value;
+use std::cell::Cell;
 use std::sync::Arc;
 use stepwell_core::approval::digest;
 use stepwell_core::definition::{Concurrency, WhenFull};
@@ -19,9 +20,12 @@ use stepwell_core::time::{Millis, Time};
 use stepwell_core::value::check_size;
 use stepwell_store::{NewAudit, NewRun, Parent, Refused, RunId, UniqueKey, Version};
 use tokio::sync::oneshot;
+use tokio::task::JoinError;
 
 /// How long an idempotency key is remembered.
 pub const KEY_LIFE: Millis = Millis(30 * Millis::DAY.0);
+/// A key that expires this soon counts as expired: it may be free when the run is committed.
+const KEY_MARGIN: Millis = Millis::from_secs(60);
 /// How many oldest runs are cancelled to make room before the start is refused.
 const MAX_EVICTIONS: u32 = 10;
 
@@ -99,29 +103,36 @@ pub async fn start(runner: &Arc<Runner>, mut request: Start) -> Result<(Started,
         part.map_or(Ok(()), |part| check_size(part)).map_err(invalid)?;
     }
     // A request that was granted before is not checked again.
-    let mut most_open = match was_granted(runner, &request).await? {
-        true => None,
-        false => check_start(runner, &request).await?,
-    };
+    if !was_granted(runner, &request).await? {
+        check_start(runner, &request).await?;
+    }
+    let mut bounds = bounds(runner, &request).await?;
     let (mut entry, mut evictions, mut purged) = (Entry::Enter, 0, false);
     loop {
-        match try_start(runner, &request, most_open, entry).await? {
+        match try_start(runner, &request, bounds, entry).await? {
             Ok(started) => return Ok(started),
             Err(Refused::Duplicate { run, digest }) => match repeated(runner, &request, run, &digest).await {
                 // It has just been purged, together with its key.
-                Err(Error::NotFound { .. }) if !purged => purged = true,
+                Err(Error::NotFound { .. }) if !purged => {
+                    purged = true;
+                    check_start(runner, &request).await?;
+                }
                 answer => return answer.map(|started| (started, None)),
             },
             Err(Refused::AuthChanged) => {
                 runner.workflows.access.forget_epoch(org);
                 refresh(runner, &mut request).await?;
-                most_open = check_start(runner, &request).await?;
+                check_start(runner, &request).await?;
+                bounds = self::bounds(runner, &request).await?;
             }
             // The same request may have been granted in the meantime.
-            Err(Refused::TooManyOpen) => match most_open.take() {
+            Err(Refused::TooManyOpen) => match bounds.open.take() {
                 Some(most) if !was_granted(runner, &request).await? => return Err(too_many_runs(most)),
                 _ => {}
             },
+            Err(Refused::TooManyDescendants) => {
+                return Err(too_many_descendants(bounds.descendants.unwrap_or_default()));
+            }
             // Two runs of the same millisecond drew the same id.
             Err(Refused::Conflict | Refused::Taken) => {}
             Err(Refused::Full) => {
@@ -147,16 +158,19 @@ enum Entry {
     Queue,
 }
 
-/// Whether the request's unique key has started a run.
+/// Whether the request's unique key has started a run and has not expired.
 async fn was_granted(runner: &Runner, request: &Start) -> Result<bool, Error> {
     Ok(match &request.unique {
-        Some(unique) => runner.cluster.store.keyed(&unique.scope, &unique.key).await?.is_some(),
+        Some(unique) => {
+            let soon = runner.cluster.clock.now() + KEY_MARGIN;
+            runner.cluster.store.keyed(&unique.scope, &unique.key, soon).await?.is_some()
+        }
         None => false,
     })
 }
 
-/// Checks whether the run may start now. Returns the organisation's limit of open runs.
-async fn check_start(runner: &Runner, request: &Start) -> Result<Option<u32>, Error> {
+/// Checks whether the run may start now.
+async fn check_start(runner: &Runner, request: &Start) -> Result<(), Error> {
     let access = &runner.workflows.access;
     let org = request.compiled.row.org;
     let definition = &request.compiled.definition;
@@ -164,10 +178,26 @@ async fn check_start(runner: &Runner, request: &Start) -> Result<Option<u32>, Er
     if !switches.enabled.unwrap_or(definition.enabled) && !request.test {
         return Err(Error::Disabled(definition.name.clone()));
     }
-    request.compiled.check_input(&request.input)?;
+    request.compiled.check_input(&request.input).await?;
     let (_, limits) = access.limits_of(org).await?;
-    access.check_executions(org, &limits).await?;
-    Ok(limits.concurrent_runs.filter(|_| !request.test && request.parent.is_none()))
+    access.check_executions(org, &limits).await
+}
+
+/// The limits that the store checks in the commit.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// Of the organisation's open runs.
+    open: Option<u32>,
+    /// Of the descendants of a child's root.
+    descendants: Option<u32>,
+}
+
+async fn bounds(runner: &Runner, request: &Start) -> Result<Bounds, Error> {
+    let (_, limits) = runner.workflows.access.limits_of(request.compiled.row.org).await?;
+    Ok(Bounds {
+        open: limits.concurrent_runs.filter(|_| !request.test),
+        descendants: limits.descendants_per_run.filter(|_| request.parent.is_some()),
+    })
 }
 
 /// Checks rights and reads the newest version again, after the organisation's epoch has changed.
@@ -223,7 +253,7 @@ fn just_started(live: &Live, created: Time) -> Started {
 
 type Attempt = Result<Result<(Started, Option<End>), Refused>, Error>;
 
-async fn try_start(runner: &Arc<Runner>, request: &Start, most_open: Option<u32>, mut entry: Entry) -> Attempt {
+async fn try_start(runner: &Arc<Runner>, request: &Start, bounds: Bounds, mut entry: Entry) -> Attempt {
     let now = runner.cluster.clock.now();
     let mut live = fresh(runner, request, now)?;
     let switches = runner.workflows.access.switches(live.org, &live.compiled.row.workflow).await?;
@@ -248,7 +278,8 @@ async fn try_start(runner: &Arc<Runner>, request: &Start, most_open: Option<u32>
             secret: live.secret,
             parent: request.parent.clone(),
             group: live.group.clone(),
-            most_open,
+            most_open: bounds.open,
+            most_descendants: bounds.descendants,
         },
         unique: request.unique.clone(),
     };
@@ -259,22 +290,24 @@ async fn try_start(runner: &Arc<Runner>, request: &Start, most_open: Option<u32>
         End(end)
     });
     // Driven from the start, so that no other commit precedes the first.
-    if !runner.mailboxes.create_driven(live.id) {
-        return Ok(Err(Refused::Conflict));
-    }
+    let Some(driver) = runner.create_driven(live.id) else { return Ok(Err(Refused::Conflict)) };
     // In a task of its own: if the caller disconnects, the commit is still in flight.
-    let first = tokio::spawn(first_transition(runner.clone(), live, begin, audit));
-    let started = first.await.unwrap_or_else(|_| Err(Error::Unavailable("the engine is stopping".into())))?;
+    let first = tokio::spawn(first_transition(driver, live, begin, audit));
+    let stopped = |error: JoinError| match error.is_panic() {
+        true => Error::Broken("an internal error: the start of the run panicked".into()),
+        false => Error::Unavailable("the engine is stopping".into()),
+    };
+    let started = first.await.unwrap_or_else(|error| Err(stopped(error)))?;
     Ok(started.map(|started| (started, end)))
 }
 
 async fn first_transition(
-    runner: Arc<Runner>,
+    driver: Driver,
     mut live: Box<Live>,
     begin: Begin,
     audit: Option<NewAudit>,
 ) -> Result<Result<Started, Refused>, Error> {
-    let (id, created) = (live.id, begin.new.created);
+    let (runner, created) = (driver.runner.clone(), begin.new.created);
     let (reply, mut answer) = oneshot::channel();
     let mut messages = vec![Envelope { message: Message::Begin(Box::new(begin)), reply: Some(reply), audit }];
     match transition(&runner, &mut live, &mut messages, created).await {
@@ -290,24 +323,24 @@ async fn first_transition(
                 // Room may have become free before the run was queued.
                 tokio::spawn(queue::admit(runner.clone(), live.org, group));
             }
-            stop_driving(&runner, id, Some(live));
+            stop_driving(driver, Some(live));
             planned.map(|()| Ok(started))
         }
         Ok(Attempted::Refused(refused)) => {
-            stop_driving(&runner, id, None);
+            stop_driving(driver, None);
             Ok(Err(refused))
         }
         Err(error) => {
-            stop_driving(&runner, id, None);
+            stop_driving(driver, None);
             reconcile(&runner, live, created, error).await
         }
     }
 }
 
 /// Stops driving the run, or hands it to a driver if messages have arrived.
-fn stop_driving(runner: &Arc<Runner>, id: RunId, live: Option<Box<Live>>) {
-    if let Some((messages, live)) = runner.mailboxes.next(id, live) {
-        drive::resume(runner.clone(), id, live, messages);
+fn stop_driving(mut driver: Driver, live: Option<Box<Live>>) {
+    if let Some((messages, live)) = driver.next(live) {
+        tokio::spawn(drive::resume(driver, live, messages));
     }
 }
 
@@ -373,7 +406,8 @@ fn group(runner: &Runner, live: &Live, request: &Start, concurrency: &Concurrenc
     let env = Env::plain(runner.cluster.clock.now(), &url);
     let graph = &live.compiled.definition.graph;
     advance(graph, &mut run, event, env)?;
-    let view = View { graph, run: &run, instance: 0, result: None, callback: &url };
+    let work = Cell::new(0);
+    let view = View { graph, run: &run, instance: 0, result: None, callback: &url, work: &work };
     let invalid =
         |error: &dyn std::fmt::Display| Error::Input { path: "concurrency.key".into(), message: error.to_string() };
     let key = key.resolve(&view).map_err(|error| invalid(&error))?;

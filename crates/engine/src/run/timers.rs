@@ -2,9 +2,12 @@
 //! that they fire on time and a million sleeping runs cost nothing.
 
 use super::Runner;
-use super::drive;
+use super::continuing;
+use super::keys::is_continuation;
 use super::messages::Message;
+use super::{Driver, drive};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use stepwell_core::time::{Millis, Time};
@@ -36,14 +39,68 @@ pub struct Timers {
 struct State {
     soon: BTreeSet<(Time, RunId, String)>,
     due: BTreeMap<(RunId, String), Time>,
-    fired: BTreeSet<(RunId, String)>,
+    /// Timers that have fired and are not handled yet, each with the number of its firing.
+    fired: BTreeMap<(RunId, String), u64>,
+    /// The same of runs that are left alone. They neither count as in flight nor hide the timers behind them.
+    set_aside: BTreeMap<(RunId, String), u64>,
+    firings: u64,
+    /// Fired timers that count against the limit. Continued runs wait for their turn, and hold up no timer.
+    in_flight: usize,
     /// All timers of this node's runs that are due by then are in memory.
     horizon: Time,
+}
+
+/// The key of a timer that has fired. Until it is dropped, the timer does not fire again.
+pub struct FiredTimer {
+    timers: Arc<Timers>,
+    pub(super) run: RunId,
+    key: String,
+    firing: u64,
+}
+
+impl Deref for FiredTimer {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.key
+    }
+}
+
+impl Drop for FiredTimer {
+    /// If the timer was not handled, its row is read again.
+    fn drop(&mut self) {
+        let mut state = self.timers.state();
+        let full = state.in_flight >= MAX_IN_FLIGHT;
+        let name = (self.run, std::mem::take(&mut self.key));
+        // A commit may have set the timer again, and it may have fired since.
+        if state.set_aside.get(&name) == Some(&self.firing) {
+            state.set_aside.remove(&name);
+        }
+        if state.fired.get(&name) == Some(&self.firing) {
+            state.remove_fired(&name);
+        }
+        drop(state);
+        if full {
+            self.timers.changed.notify_one();
+        }
+    }
 }
 
 impl Timers {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nothing panics while it holds the timers")
+    }
+
+    /// Takes the due timers, up to the limit in flight.
+    fn take(self: &Arc<Timers>, now: Time) -> Vec<FiredTimer> {
+        let taken = self.state().take(now).into_iter();
+        taken.map(|(run, key, firing)| FiredTimer { timers: self.clone(), run, key, firing }).collect()
+    }
+
+    /// Fires a timer before it is due.
+    pub fn fire_early(self: &Arc<Timers>, run: RunId, key: String) -> FiredTimer {
+        let firing = self.state().add_fired(run, &key);
+        FiredTimer { timers: self.clone(), run, key, firing }
     }
 
     /// Called when a commit has written this timer.
@@ -64,7 +121,7 @@ impl Timers {
     /// Called when a commit has removed this timer, or when it had no effect.
     pub fn clear(&self, run: RunId, key: &str) {
         let mut state = self.state();
-        let full = state.fired.len() >= MAX_IN_FLIGHT;
+        let full = state.in_flight >= MAX_IN_FLIGHT;
         state.remove(run, key);
         drop(state);
         if full {
@@ -78,9 +135,21 @@ impl Timers {
         self.changed.notify_one();
     }
 
-    /// Drops a timer that fired too early (clocks differ) or could not be handled. It is read again from its row.
+    /// Drops a timer that fired too early (clocks differ). It is read again from its row.
     pub fn forget(&self, run: RunId, key: &str) {
         self.state().remove(run, key);
+    }
+
+    /// Keeps a timer of a run that is left alone from firing again, without counting it as in flight.
+    pub fn set_aside(&self, run: RunId, key: &str) {
+        let mut state = self.state();
+        let name = (run, key.to_string());
+        if let Some(firing) = state.fired.get(&name).copied() {
+            state.remove_fired(&name);
+            state.set_aside.insert(name, firing);
+        }
+        drop(state);
+        self.changed.notify_one();
     }
 }
 
@@ -99,21 +168,35 @@ impl State {
 
     fn remove(&mut self, run: RunId, key: &str) {
         let name = (run, key.to_string());
-        self.fired.remove(&name);
+        self.set_aside.remove(&name);
+        self.remove_fired(&name);
         if let Some(due) = self.due.remove(&name) {
             self.soon.remove(&(due, run, name.1));
         }
     }
 
+    fn add_fired(&mut self, run: RunId, key: &str) -> u64 {
+        self.firings += 1;
+        let before = self.fired.insert((run, key.to_string()), self.firings);
+        self.in_flight += usize::from(before.is_none() && !is_continuation(key));
+        self.firings
+    }
+
+    fn remove_fired(&mut self, name: &(RunId, String)) {
+        if self.fired.remove(name).is_some() && !is_continuation(&name.1) {
+            self.in_flight -= 1;
+        }
+    }
+
     /// Takes the due timers, up to the limit in flight.
-    fn take(&mut self, now: Time) -> Vec<(RunId, String)> {
+    fn take(&mut self, now: Time) -> Vec<(RunId, String, u64)> {
         let mut taken = Vec::new();
-        while self.fired.len() < MAX_IN_FLIGHT && self.soon.first().is_some_and(|(due, ..)| *due <= now) {
+        while self.in_flight < MAX_IN_FLIGHT && self.soon.first().is_some_and(|(due, ..)| *due <= now) {
             if let Some((due, run, key)) = self.soon.pop_first() {
                 metrics::histogram!("stepwell_timer_late_seconds").record(now.since(due).0 as f64 / 1_000.0);
                 self.due.remove(&(run, key.clone()));
-                self.fired.insert((run, key.clone()));
-                taken.push((run, key));
+                let firing = self.add_fired(run, &key);
+                taken.push((run, key, firing));
             }
         }
         taken
@@ -126,7 +209,8 @@ impl State {
         }
         for row in rows {
             let name = (row.run, row.key);
-            if !self.fired.contains(&name) && !self.due.contains_key(&name) {
+            let fired = self.fired.contains_key(&name) || self.set_aside.contains_key(&name);
+            if !fired && !self.due.contains_key(&name) {
                 self.insert(row.due, name.0, name.1);
             }
         }
@@ -137,17 +221,22 @@ impl State {
         let until = |time: Time| Duration::from_millis(time.0.saturating_sub(now.0).max(0).unsigned_abs());
         let refill = until(Time(self.horizon.0.saturating_sub(MARGIN.0 as i64)));
         match self.soon.first() {
-            Some((due, ..)) if *due <= now => (self.fired.len() < MAX_IN_FLIGHT).then_some(Duration::ZERO),
+            Some((due, ..)) if *due <= now => (self.in_flight < MAX_IN_FLIGHT).then_some(Duration::ZERO),
             Some((due, ..)) => Some(until(*due).min(refill)),
             None => Some(refill),
         }
+    }
+
+    /// The number of timers that have fired and still have their rows.
+    fn unhandled(&self) -> usize {
+        self.fired.len() + self.set_aside.len()
     }
 
     fn needs_rows(&mut self, now: Time) -> bool {
         // If the clock was set back, the horizon is too far ahead.
         self.horizon = self.horizon.min(now + AHEAD);
         let soon = now + MARGIN;
-        self.horizon <= soon && self.fired.len() < MAX_IN_FLIGHT && self.soon.first().is_none_or(|(due, ..)| *due > now)
+        self.horizon <= soon && self.in_flight < MAX_IN_FLIGHT && self.soon.first().is_none_or(|(due, ..)| *due > now)
     }
 }
 
@@ -155,19 +244,19 @@ impl State {
 pub async fn run(runner: Arc<Runner>) {
     while !runner.cluster.stop.is_cancelled() {
         let now = runner.cluster.clock.now();
-        let due = runner.timers.state().take(now);
-        match due.as_slice() {
-            [] => {}
-            [(run, key)] => runner.send(*run, Message::Timer { key: key.clone() }),
-            due => {
-                for batch in due.chunks(BATCH) {
-                    tokio::spawn(fire(runner.clone(), batch.to_vec()));
-                }
-            }
+        let (continued, mut due): (Vec<_>, Vec<_>) =
+            runner.timers.take(now).into_iter().partition(|timer| is_continuation(timer));
+        continued.into_iter().for_each(|timer| continuing::queue(&runner, timer));
+        while due.len() > 1 {
+            let rest = due.split_off(due.len().min(BATCH));
+            tokio::spawn(fire(runner.clone(), std::mem::replace(&mut due, rest)));
+        }
+        if let Some(key) = due.pop() {
+            runner.send(key.run, Message::Timer { key });
         }
         let (needs_rows, in_flight) = {
             let mut state = runner.timers.state();
-            (state.needs_rows(now), state.fired.len())
+            (state.needs_rows(now), state.unhandled())
         };
         if needs_rows && !read(&runner, now, in_flight).await {
             runner.cluster.pause(PAUSE).await;
@@ -186,28 +275,27 @@ pub async fn run(runner: Arc<Runner>) {
 }
 
 /// Fires timers of several runs, which are read from the store together.
-async fn fire(runner: Arc<Runner>, due: Vec<(RunId, String)>) {
+async fn fire(runner: Arc<Runner>, due: Vec<FiredTimer>) {
     // This task now drives the runs that no other task drives, so their rows do not change after the read.
-    let driven = due
-        .into_iter()
-        .filter_map(|(run, key)| runner.mailboxes.post(run, Message::Timer { key }.into()).then_some(run));
-    let driven: Vec<RunId> = driven.collect();
+    let drivers: Vec<Driver> =
+        due.into_iter().filter_map(|key| runner.post(key.run, Message::Timer { key }.into())).collect();
+    let runs = drivers.iter().map(|driver| driver.run).collect();
     // If this fails, each driver reads its run itself and retries until it can.
-    let stored = runner.cluster.store.load_all(driven.clone()).await.unwrap_or_default();
+    let stored = runner.cluster.store.load_all(runs).await.unwrap_or_default();
     let mut stored: BTreeMap<RunId, LoadedRun> = stored.into_iter().map(|stored| (stored.row.id, stored)).collect();
-    for run in driven {
-        let live = match stored.remove(&run) {
+    for driver in drivers {
+        let live = match stored.remove(&driver.run) {
             Some(stored) => drive::revive(&runner, &stored).await.ok(),
             None => None,
         };
-        drive::spawn(runner.clone(), run, live);
+        tokio::spawn(drive::drive(driver, live));
     }
 }
 
 /// Reads the rows of the next moments. False if the store did not answer.
 async fn read(runner: &Runner, now: Time, in_flight: usize) -> bool {
     let until = now + AHEAD;
-    // Timers in flight still have their rows.
+    // Timers in flight and those that are set aside still have their rows.
     let limit = MAX_IN_MEMORY + in_flight;
     // Set before the rows are read, so that timers written in the meantime are not missed.
     let before = std::mem::replace(&mut runner.timers.state().horizon, until);
@@ -222,5 +310,57 @@ async fn read(runner: &Runner, now: Time, in_flight: usize) -> bool {
             tracing::warn!(%error, "cannot read timers; will retry");
             false
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_whose_message_is_lost_fires_again_and_one_that_was_set_again_is_kept() {
+        let timers = Arc::new(Timers::default());
+        timers.state().horizon = Time(100);
+        let row = || vec![DueTimer { due: Time(1), run: RunId(1), key: "a".into() }];
+        timers.state().refill(row(), true);
+        let fired = timers.take(Time(5));
+        assert_eq!(fired.len(), 1);
+        // Its row is still there while it is being handled.
+        timers.state().refill(row(), true);
+        assert!(timers.take(Time(5)).is_empty());
+        drop(fired);
+        timers.state().refill(row(), true);
+        let fired = timers.take(Time(5));
+        assert_eq!(&*fired[0], "a");
+        timers.set(RunId(1), "a", Time(9));
+        let again = timers.take(Time(9));
+        drop(fired);
+        timers.state().refill(row(), true);
+        assert!(timers.take(Time(9)).is_empty(), "the second firing is still being handled");
+        drop(again);
+    }
+
+    #[test]
+    fn timers_that_cannot_be_handled_do_not_hide_those_behind_them() {
+        let (timers, now) = (Arc::new(Timers::default()), Time(1_000_000));
+        let many = MAX_IN_FLIGHT as i64;
+        let rows = |runs: std::ops::RangeInclusive<i64>| {
+            runs.map(|run| DueTimer { due: Time(run), run: RunId(run), key: "a".into() }).collect::<Vec<_>>()
+        };
+        timers.state().horizon = now;
+        timers.state().refill(rows(1..=many), false);
+        let stuck = timers.take(now);
+        assert_eq!(stuck.len(), MAX_IN_FLIGHT);
+        assert!(!timers.state().needs_rows(now));
+        stuck.iter().for_each(|timer| timers.set_aside(timer.run, timer));
+        // Others fire, and more rows are read, by as many as are set aside.
+        assert!(timers.state().needs_rows(now));
+        assert_eq!(timers.state().unhandled(), MAX_IN_FLIGHT);
+        timers.state().refill(rows(1..=many + 2), true);
+        let others: Vec<i64> = timers.take(now).iter().map(|timer| timer.run.0).collect();
+        assert_eq!(others, [many + 1, many + 2]);
+        drop(stuck);
+        timers.state().refill(rows(1..=1), true);
+        assert_eq!(timers.take(now).len(), 1);
     }
 }

@@ -83,8 +83,7 @@ fn host(text: &str) -> Option<Host> {
     };
     let subdomains = name.starts_with("*.");
     let name = if subdomains { name[1..].to_string() } else { name };
-    let plain = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    let valid = name.starts_with('[') || name.strip_prefix('.').unwrap_or(&name).split('.').all(plain);
+    let valid = name.starts_with('[') || name.strip_prefix('.').unwrap_or(&name).split('.').all(is_label);
     (valid && (subdomains || !name.starts_with('.')) && name.len() <= MAX_HOST).then(|| Host {
         name: name.to_ascii_lowercase(),
         subdomains,
@@ -92,10 +91,15 @@ fn host(text: &str) -> Option<Host> {
     })
 }
 
+/// Whether this is a part of a host name between dots. A list of hosts (`evil.com,a.example.org`) is no host name.
+fn is_label(part: &str) -> bool {
+    !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+}
+
 impl Host {
     fn matches(&self, name: &str, port: Option<u16>) -> bool {
         let named = if self.subdomains {
-            name.len() > self.name.len() && name.ends_with(&self.name)
+            name.strip_suffix(&self.name).is_some_and(|rest| rest.split('.').all(is_label))
         } else {
             name == self.name
         };
@@ -184,6 +188,8 @@ mod tests {
         check("*.example.org", "a.b.example.org", 80, true);
         check("*.example.org", "example.org", 80, false);
         check("*.example.org", "evilexample.org", 80, false);
+        check("*.example.org", "evil.com,a.example.org", 80, false);
+        check("*.example.org", "evil.com/a.example.org", 80, false);
         check("api.example.com:8443", "api.example.com", 8443, true);
         check("api.example.com:8443", "api.example.com", 443, false);
         check("127.0.0.1", "127.0.0.1", 1, true);

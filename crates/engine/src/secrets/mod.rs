@@ -11,8 +11,8 @@ mod vault;
 
 pub use chain::Chain;
 pub use hosts::{Bound, MOST_HOSTS, check_host, host_name, host_of, host_pattern};
-pub use mask::{Mask, SHORTEST};
-pub use resolve::{EnvironmentSecrets, Reveal, SecretSource, UsedSecrets};
+pub use mask::{Mask, SHORTEST, outcome_size};
+pub use resolve::{EnvironmentSecrets, Reveal, SIGNING, SecretSource, UsedSecrets};
 pub use sealed::{CHECK, CHECK_OWNER, Check, Opened, SealedRecord, SealedStore, Secret, is_name};
 pub use vault::{Owner, Sealed, Vault};
 

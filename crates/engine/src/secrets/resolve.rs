@@ -29,7 +29,7 @@ pub struct EnvironmentSecrets;
 #[async_trait]
 impl SecretSource for EnvironmentSecrets {
     async fn secret(&self, org: OrgId, name: &str) -> Option<String> {
-        if org != OrgId(1) {
+        if org != OrgId::OPERATOR {
             return None;
         }
         std::env::var(format!("STEPWELL_SECRET_{name}")).ok()
@@ -40,7 +40,7 @@ impl SecretSource for EnvironmentSecrets {
 const LEFT_BEHIND: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
 /// The secret that signs an organisation's requests, as Standard Webhooks defines. Without it they are not signed.
-const SIGNING: &str = "WEBHOOK_SIGNING_SECRET";
+pub const SIGNING: &str = "WEBHOOK_SIGNING_SECRET";
 
 /// The secrets that a call uses.
 #[derive(Clone, Default, Debug)]
@@ -91,15 +91,6 @@ impl Secrets {
                 sealed.key
             ))
         })
-    }
-
-    /// The secret that signs the organisation's requests, if there is one.
-    pub async fn signing(&self, org: OrgId) -> Result<Option<Arc<str>>, Failure> {
-        match self.secret(org, SIGNING).await {
-            Ok(found) => Ok(found.map(|opened| opened.value)),
-            Err(Error::Unavailable(why)) => Err(Failure::retryable("unavailable", why)),
-            Err(why) => Err(Failure::new("secret_locked", why.to_string())),
-        }
     }
 
     /// Fills the secrets into the input of a call. Also returns the mask and the host restrictions that apply to the

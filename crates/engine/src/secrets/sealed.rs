@@ -72,6 +72,8 @@ pub struct Opened {
     pub hosts: Arc<[String]>,
     /// The version of its record.
     pub version: i64,
+    /// When its value or its hosts were last changed. `None` for a secret that the store does not have.
+    pub changed: Option<Time>,
 }
 
 /// Opens sealed records of the store. Secrets that the store does not have come from an external source.
@@ -90,11 +92,14 @@ impl SealedStore {
     pub async fn secret(&self, org: OrgId, name: &str) -> Result<Option<Opened>, Error> {
         let Some(record) = by_name::<Secret>(&*self.store, org, name).await? else {
             let value = self.external.secret(org, name).await;
-            return Ok(value.map(|value| Opened { value: value.into(), hosts: Arc::default(), version: 0 }));
+            let opened =
+                |value: String| Opened { value: value.into(), hosts: Arc::default(), version: 0, changed: None };
+            return Ok(value.map(opened));
         };
         let secret: Secret = body(&record)?;
         let value = self.open::<Secret>(&record, name, &secret.sealed)?;
-        Ok(Some(Opened { value: value.into(), hosts: secret.hosts.into(), version: record.version }))
+        let (hosts, changed) = (secret.hosts.into(), Some(secret.changed));
+        Ok(Some(Opened { value: value.into(), hosts, version: record.version, changed }))
     }
 
     /// Refuses a value sealed under another name: the name in the record itself is not trusted.

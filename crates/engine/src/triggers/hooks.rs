@@ -83,9 +83,10 @@ pub fn hook(triggers: &Triggers, org: OrgId, workflow: &str, index: usize, writt
 }
 
 impl Triggers {
-    /// Whether an address exists. Checked before the body of a call is read.
-    pub async fn hook_known(&self, token: &str) -> Result<bool, Error> {
-        Ok(self.cluster.store.record_with_key(Hook::KIND, &secret_hash(token)).await?.is_some())
+    /// The organisation of an address, if it exists. Asked before the body of a call is read.
+    pub async fn hook_owner(&self, token: &str) -> Result<Option<OrgId>, Error> {
+        let record = self.cluster.store.record_with_key(Hook::KIND, &secret_hash(token)).await?;
+        Ok(record.map(|record| record.org))
     }
 
     /// Handles a call to a workflow's address. Returns the run that it started, or that an earlier call with the same

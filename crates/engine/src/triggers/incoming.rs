@@ -8,9 +8,12 @@ use sha2::Sha256;
 use std::collections::BTreeMap;
 use stepwell_core::definition::{Dedupe, Encoding, Scheme};
 use stepwell_core::time::{Millis, Time};
+use stepwell_store::digest;
 
 /// The largest difference between a signed timestamp and the server's time.
 const TOLERANCE: Millis = Millis::from_secs(300);
+/// Bytes of a dedupe key that is stored as it is.
+const MAX_KEY: usize = 255;
 
 /// A call to a workflow's address.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -86,6 +89,12 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
 
 /// The dedupe key: equal for calls of the same event. `None` if the call has none.
 pub fn dedupe_key(call: &Incoming, dedupe: &Dedupe) -> Option<String> {
+    let key = whole_key(call, dedupe)?;
+    // Not every index takes long keys.
+    Some(if key.len() > MAX_KEY { format!("sha256:{}", digest(&key)) } else { key })
+}
+
+fn whole_key(call: &Incoming, dedupe: &Dedupe) -> Option<String> {
     match dedupe {
         Dedupe::Header(name) => call.headers.get(name).cloned(),
         Dedupe::Body(path) => {
@@ -155,6 +164,9 @@ mod tests {
         assert_eq!(dedupe_key(&made, &body(&["event", "ids", "0"])).as_deref(), Some("41"));
         assert_eq!(dedupe_key(&made, &body(&["event", "ids", "1"])).as_deref(), Some("a"));
         assert_eq!(dedupe_key(&made, &body(&["none"])), None);
+        let long = call(&[], &json!({"id": "x".repeat(5_000)}).to_string());
+        let key = dedupe_key(&long, &body(&["id"])).unwrap();
+        assert!(key.starts_with("sha256:") && key.len() < MAX_KEY, "{key}");
         assert_eq!(dedupe_key(&made, &body(&["event", "missing"])), None);
     }
 }

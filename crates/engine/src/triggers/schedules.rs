@@ -15,7 +15,7 @@ use std::time::Duration;
 use stepwell_core::definition::{CatchUp, Cron, Definition, Overlap, Trigger};
 use stepwell_core::time::{Millis, Time};
 use stepwell_formats::cron::Schedule;
-use stepwell_store::{Change, OrgId, Record, RecordChange, RecordFilter};
+use stepwell_store::{Change, Due, OrgId, Record, RecordChange, RecordFilter};
 
 /// A tick that is later than this counts as missed.
 const ON_TIME: Millis = Millis::from_secs(60);
@@ -148,13 +148,33 @@ pub async fn run(triggers: Arc<Triggers>) {
 /// Fires due schedules. Returns when the next one is due, if that is known.
 async fn fire_due(triggers: &Triggers, now: Time) -> Result<Option<Time>, Error> {
     let soon = now + LONGEST_WAIT;
-    let due = triggers.cluster.store.due_records(Scheduled::KIND, soon, BATCH).await?;
-    let (ready, later): (Vec<Record>, Vec<Record>) =
-        due.into_iter().partition(|record| record.due.is_some_and(|due| due <= now));
-    if triggers.cluster.is_draining() {
-        return Ok(None);
+    let (mut due, mut ready_count, mut fired) = (Due::by(soon), 0, 0);
+    // Page by page: schedules that cannot fire now must not hide those behind them.
+    loop {
+        let page = triggers.cluster.store.due_records(Scheduled::KIND, due.clone(), BATCH).await?;
+        if triggers.cluster.is_draining() {
+            return Ok(None);
+        }
+        due.after = page.last().and_then(|last| Some((last.due?, last.id.clone())));
+        let (ready, later): (Vec<Record>, Vec<Record>) =
+            page.into_iter().partition(|record| record.due.is_some_and(|due| due <= now));
+        ready_count += ready.len();
+        let last_page = ready.is_empty() || !later.is_empty();
+        fired += fire_all(triggers, ready, now).await;
+        if last_page {
+            return Ok(match () {
+                // Those that failed are retried after a pause.
+                () if fired < ready_count => Some(now + PAUSE),
+                // Fired schedules have a new due time.
+                () if fired > 0 => Some(now),
+                () => later.first().and_then(|record| record.due),
+            });
+        }
     }
-    let all = ready.len();
+}
+
+/// Fires schedules. Returns how many fired.
+async fn fire_all(triggers: &Triggers, ready: Vec<Record>, now: Time) -> usize {
     let fired = ready.into_iter().map(|record| async move {
         let fired = fire(triggers, record.clone(), now).await;
         if let Err(error) = &fired {
@@ -167,10 +187,7 @@ async fn fire_due(triggers: &Triggers, now: Time) -> Result<Option<Time>, Error>
         }
         fired.is_ok()
     });
-    let fired = futures_util::future::join_all(fired).await.into_iter().filter(|fired| *fired).count();
-    // Fired schedules have a new due time. The others are retried after a pause.
-    let soon = if fired == all { now } else { now + PAUSE };
-    Ok(if all > 0 { Some(soon) } else { later.first().and_then(|record| record.due) })
+    futures_util::future::join_all(fired).await.into_iter().filter(|fired| *fired).count()
 }
 
 async fn fire(triggers: &Triggers, record: Record, now: Time) -> Result<(), Error> {

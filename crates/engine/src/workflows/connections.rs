@@ -5,6 +5,7 @@ use crate::records::{Kept, body, by_name};
 use crate::secrets::{Bound, Mask, Opened, Sealed, SealedRecord, SealedStore, is_name};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::OrgId;
 
@@ -24,8 +25,9 @@ pub struct Connection {
     pub rows: Option<u32>,
     /// The longest timeout of a statement.
     pub timeout: Option<Millis>,
-    /// Grows with every change, so that connections opened with an older version are not reused.
-    pub version: i64,
+    /// Differs between two connections, and after every change of the URL or of a secret in it, so that a session that was
+    /// opened for another one is never reused.
+    pub identity: [u8; 32],
 }
 
 /// A stored connection. Its URL is sealed; only these parts of it are readable.
@@ -63,9 +65,9 @@ impl SealedRecord for Database {
     }
 }
 
-/// Fills the secrets into the URL, percent-encoded. Also returns the sum of their versions.
-async fn filled(sealed: &SealedStore, org: OrgId, database: &Database, url: &str) -> Result<(String, i64), Error> {
-    let (mut filled, mut versions) = (String::new(), 0);
+/// Fills the secrets into the URL, percent-encoded.
+async fn filled(sealed: &SealedStore, org: OrgId, database: &Database, url: &str) -> Result<String, Error> {
+    let mut filled = String::new();
     for part in parts(url).map_err(|why| Error::Broken(format!("the connection {}: {why}", database.name)))? {
         let name = match part {
             Part::Text(text) => {
@@ -76,16 +78,16 @@ async fn filled(sealed: &SealedStore, org: OrgId, database: &Database, url: &str
         };
         let connection = format!("the connection {}", database.name);
         let unknown = || Error::NotNow(format!("there is no secret named {name}, which {connection} needs"));
-        let Opened { value, hosts, version } = sealed.secret(org, name).await?.ok_or_else(unknown)?;
+        let Opened { value, hosts, .. } = sealed.secret(org, name).await?.ok_or_else(unknown)?;
         let bound = Bound { secret: name.into(), hosts, left_behind: false };
-        let (host, port) = split_port(database.host.as_deref().unwrap_or_default());
-        if !bound.hosts.is_empty() && !bound.allows(host, port.or(Some(5432))) {
+        // A URL may list several hosts, and the password is sent to the first that answers.
+        let mut listed = database.host.as_deref().unwrap_or_default().split(',').map(split_port);
+        if !bound.hosts.is_empty() && !listed.all(|(host, port)| bound.allows(host, port.or(Some(5432)))) {
             return Err(Error::NotNow(format!("{bound}, but {connection} leads to another host")));
         }
         filled.push_str(&percent_encoded(&value));
-        versions += version;
     }
-    Ok((filled, versions))
+    Ok(filled)
 }
 
 fn split_port(host: &str) -> (&str, Option<u16>) {
@@ -103,9 +105,10 @@ impl Connections for SealedStore {
         };
         let database: Database = body(&record)?;
         let url = self.open::<Database>(&record, name, &database.sealed)?;
-        let (url, versions) = filled(self, org, &database, &url).await?;
+        let url = filled(self, org, &database, &url).await?;
         let Database { write, rows, timeout, .. } = database;
-        Ok(Some(Connection { url, write, rows, timeout, version: record.version + versions }))
+        let identity = Sha256::new().chain_update(&record.id).chain_update([0]).chain_update(&url).finalize().into();
+        Ok(Some(Connection { url, write, rows, timeout, identity }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::access::{Access, ByEpoch};
 use crate::error::Error;
-use crate::schema::Schema;
+use crate::schema::{self, Schema};
 use crate::secrets::is_name;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
@@ -21,13 +21,16 @@ const MOST: usize = 1_000;
 /// The most faults of an input that are reported.
 const MOST_FAULTS: usize = 10;
 
-/// A definition that was read, with its schema compiled.
+/// A definition that was read.
 pub struct Checked {
     pub definition: Definition,
     /// The source text, as the author wrote it.
     pub text: String,
-    schema: Option<Schema>,
+    schema: InputSchema,
 }
+
+/// The `input_schema`, or why it cannot be used: a stored definition may be older than the bounds of schemas.
+type InputSchema = Option<Result<Schema, schema::Error>>;
 
 impl fmt::Debug for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,16 +39,25 @@ impl fmt::Debug for Checked {
 }
 
 impl Checked {
-    pub fn new(definition: Definition, text: &str) -> Result<Checked, Error> {
-        let invalid =
-            |why| Error::Input { path: "input_schema".into(), message: format!("not a usable JSON Schema: {why}") };
-        let schema = definition.input_schema.as_ref().map(Schema::compile).transpose().map_err(invalid)?;
-        Ok(Checked { definition, text: text.to_string(), schema })
+    pub fn new(definition: Definition, text: &str) -> Checked {
+        let schema = definition.input_schema.as_ref().map(Schema::bounded);
+        Checked { definition, text: text.to_string(), schema }
+    }
+
+    /// Refuses schemas that cannot be used: the `input_schema`, and the forms of gates.
+    pub async fn check_schemas(&self) -> Result<(), Error> {
+        if let Some(schema) = self.definition.input_schema.as_ref() {
+            schema::check(schema).await.map_err(|error| error.at("input_schema", "input"))?;
+        }
+        for (path, form) in forms(&self.definition) {
+            schema::check(form).await.map_err(|error| error.at(&format!("{path}.form"), "data"))?;
+        }
+        Ok(())
     }
 
     /// Refuses an input that the workflow's `input_schema` does not allow. The error lists the paths and reasons.
-    pub fn check_input(&self, input: &Value) -> Result<(), Error> {
-        check_against(self.schema.as_ref(), input)
+    pub async fn check_input(&self, input: &Arc<Value>) -> Result<(), Error> {
+        check_against(&self.schema, input).await
     }
 }
 
@@ -53,7 +65,7 @@ impl Checked {
 pub struct Compiled {
     pub row: DefinitionRow,
     pub definition: Definition,
-    schema: Option<Schema>,
+    schema: InputSchema,
     /// Names of all secrets that its steps use.
     pub secrets: Arc<[Box<str>]>,
 }
@@ -66,14 +78,18 @@ impl fmt::Debug for Compiled {
 
 impl Compiled {
     /// Refuses an input that the workflow's `input_schema` does not allow. The error lists the paths and reasons.
-    pub fn check_input(&self, input: &Value) -> Result<(), Error> {
-        check_against(self.schema.as_ref(), input)
+    pub async fn check_input(&self, input: &Arc<Value>) -> Result<(), Error> {
+        check_against(&self.schema, input).await
     }
 }
 
-fn check_against(schema: Option<&Schema>, input: &Value) -> Result<(), Error> {
-    let Some(schema) = schema else { return Ok(()) };
-    let faults = schema.faults(input).take(MOST_FAULTS);
+async fn check_against(schema: &InputSchema, input: &Arc<Value>) -> Result<(), Error> {
+    let faults = match schema {
+        None => return Ok(()),
+        Some(Ok(schema)) => schema.faults(input.clone(), MOST_FAULTS).await,
+        Some(Err(error)) => Err(error.clone()),
+    };
+    let faults = faults.map_err(|error| error.at("input_schema", "input"))?.into_iter();
     let faults: Vec<(String, String)> = faults.map(|fault| (format!("input{}", fault.path), fault.message)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Error::Inputs(faults)) }
 }
@@ -97,6 +113,15 @@ pub fn code(definition: &Definition) -> impl Iterator<Item = (String, &Value)> {
     let graph = &definition.graph;
     graph.steps.iter().filter_map(|step| match &step.def.kind {
         Kind::Call { call: Call::Javascript, input } => Some((path(graph, step), input.as_constant()?)),
+        _ => None,
+    })
+}
+
+/// The constant forms of gates, with the paths of the steps.
+fn forms(definition: &Definition) -> impl Iterator<Item = (String, &Value)> {
+    let graph = &definition.graph;
+    graph.steps.iter().filter_map(|step| match &step.def.kind {
+        Kind::Gate(gate) => Some((path(graph, step), gate.ask.constant_field("form")?)),
         _ => None,
     })
 }
@@ -160,7 +185,7 @@ impl Definitions {
         let definition = read(&row.source).map_err(|faults| {
             Error::Broken(format!("version {} of workflow {:?} cannot be read: {faults}", row.version, row.name))
         })?;
-        let checked = Checked::new(definition, &row.source)?;
+        let checked = Checked::new(definition, &row.source);
         Ok(self.insert(row, checked))
     }
 

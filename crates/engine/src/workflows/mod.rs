@@ -6,14 +6,16 @@
 mod connections;
 mod definitions;
 mod labels;
+mod names;
 mod queries;
 mod tools;
 
 pub use connections::{Connection, Connections, Database, Part, hide_password, parts};
 pub use definitions::{Checked, Compiled, Definitions, code};
 pub use labels::{label_list, labels};
+pub use names::{AcceptedVersion, BUILT_IN_TOOLS, ExposedTool, OWN_TOOLS, clash, is_reserved, tool_name};
 pub use queries::SavedQuery;
-pub use tools::{Accepted, NoServers, Offered, Pin, Pins, Server, Servers, Standing, State};
+pub use tools::{Accepted, FirstSeen, Held, NoServers, Offered, Pin, Pins, Server, Servers, Standing, State};
 
 use crate::access::Access;
 use crate::error::Error;

@@ -3,8 +3,9 @@
 //! A server may change the description and the schema of a tool at any time. The tools that it offers when it is first
 //! seen are accepted. New and changed tools are held until an administrator accepts them.
 
+use super::names::ExposedTool;
 use crate::error::Error;
-use crate::records::{Kept, body, json as text, name_key};
+use crate::records::{Kept, body, json as text, list, name_key};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -45,8 +46,31 @@ pub struct Server {
     pub protocol: Option<String>,
     /// The number of connections made so far.
     pub connected: u32,
+    /// Whether its tools have their own names, without the prefix `server__`.
+    pub plain_names: bool,
     /// The tools that it offered last, by name.
     pub tools: Vec<Arc<Offered>>,
+    /// The tools that it offered last and that cannot be called, whoever accepts them.
+    pub held: Vec<Held>,
+}
+
+/// A tool that cannot be called: its name belongs to another one, or it exceeds a limit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// The name that it would have in steps.
+    pub name: String,
+    /// The server's own name for it.
+    pub tool: String,
+    pub why: String,
+}
+
+/// What a server offers on a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstSeen<'a> {
+    pub server: &'a str,
+    /// Whether its tools have their own names.
+    pub plain: bool,
+    pub offered: &'a [Arc<Offered>],
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,6 +132,9 @@ impl Offered {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Accepted {
     pub server: String,
+    /// Whether its tools have their own names, which no workflow can take then.
+    #[serde(default)]
+    pub plain: bool,
     pub tools: BTreeMap<String, Pin>,
 }
 
@@ -181,24 +208,32 @@ impl Pins {
         record.as_ref().map(body).transpose()
     }
 
+    /// The workflows whose accepted version is exposed as a tool, by the tool's name.
+    pub async fn exposed(&self, org: OrgId) -> Result<BTreeMap<String, String>, Error> {
+        let all = list::<ExposedTool>(&*self.store, org).await?.into_iter().map(|with| with.is);
+        Ok(all.filter(|tool| tool.accepted.is_some()).map(|tool| (tool.tool, tool.workflow)).collect())
+    }
+
     /// The accepted tools of a server. If the server is new, all tools that it offers are accepted.
-    pub async fn first_seen(
-        &self,
-        org: OrgId,
-        server: &str,
-        offered: &[Arc<Offered>],
-        now: Time,
-    ) -> Result<Accepted, Error> {
-        if let Some(known) = self.accepted(org, server).await? {
-            return Ok(known);
-        }
-        let tools = offered.iter().map(|offered| (offered.tool.clone(), offered.pin(now, "first seen"))).collect();
-        let accepted = Accepted { server: server.to_string(), tools };
-        let change = Change { records: vec![RecordChange::Create(accepted.record(org))], ..Change::default() };
+    pub async fn first_seen(&self, org: OrgId, seen: FirstSeen<'_>, now: Time) -> Result<Accepted, Error> {
+        let FirstSeen { server, plain, offered } = seen;
+        let record = self.store.record_with_key(Accepted::KIND, &name_key(org, server)).await?;
+        let known = record.as_ref().map(body::<Accepted>).transpose()?;
+        let change = match (record, known) {
+            (Some(_), Some(known)) if known.plain == plain => return Ok(known),
+            (Some(record), Some(known)) => {
+                RecordChange::Replace(Record { body: text(&Accepted { plain, ..known }), ..record })
+            }
+            _ => {
+                let pins = offered.iter().map(|offered| (offered.tool.clone(), offered.pin(now, "first seen")));
+                let accepted = Accepted { server: server.to_string(), plain, tools: pins.collect() };
+                RecordChange::Create(accepted.record(org))
+            }
+        };
+        let change = Change { records: vec![change], ..Change::default() };
         match self.store.change(change).await? {
-            Ok(()) => Ok(accepted),
-            // Another node saw it first.
-            Err(Refused::Taken | Refused::Duplicate { .. } | Refused::Conflict) => {
+            // Another node may have been faster.
+            Ok(()) | Err(Refused::Taken | Refused::Duplicate { .. } | Refused::Conflict) => {
                 let known = self.accepted(org, server).await?;
                 known.ok_or_else(|| Error::Unavailable(format!("cannot read the accepted tools of {server}")))
             }

@@ -8,12 +8,16 @@ use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::time::Millis;
 use stepwell_engine::commands::{Approval, Decision, NewKey, NewPolicy, RunView, UserChange};
-use stepwell_engine::{Caller, Config, Error, Kinds, PolicyEffect, SecretSource, StepCall, StepKind, TokioClock};
+use stepwell_engine::{
+    Caller, Config, Error, Kinds, PolicyEffect, SecretSource, StepCall, StepKind, TokioClock, Vault,
+};
 use stepwell_store::OrgId;
 use stepwell_store::memory::MemoryStore;
 pub use stepwell_testing::list;
 use stepwell_testing::{EngineHarness, START, policy};
 
+/// A master key.
+const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 /// The grants of a user who runs and approves things.
 pub const PERSON: &[&str] = &["workflow.run", "workflow.read", "workflow.approve", "tool:*"];
 
@@ -162,7 +166,8 @@ impl Harness {
 
 fn config(tools: &Tools, clock: TokioClock) -> Config {
     let kinds = Kinds::default().with("tool", tools.clone()).with("http", tools.clone()).with("query", tools.clone());
-    Config { clock: Arc::new(clock), secrets: Arc::new(Hook), ..Config::new(kinds) }
+    let vault = Arc::new(Vault::read(KEY).unwrap_or_else(|why| panic!("{why}")));
+    Config { clock: Arc::new(clock), secrets: Arc::new(Hook), vault, ..Config::new(kinds) }
 }
 
 /// `HOOK` is a whole URL, `REST` the end of one's host and its path.

@@ -12,4 +12,5 @@ mod links;
 mod matrix;
 mod pace;
 mod places;
+mod shown;
 mod trail;

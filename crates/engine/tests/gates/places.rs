@@ -72,7 +72,8 @@ async fn a_gate_before_a_loop_names_its_calls_and_does_not_cover_them() {
     harness.policy("money", hold("tool:ok")).await;
     let run = harness.start_as(&harness.admin, "w", json!({"list": [1]})).await;
     let asked = harness.asked(&run, "gate").await;
-    let expected = json!([{"step": "each[*].pay", "kind": "tool", "not_yet_known": true, "tool": "ok"}]);
+    let expected = json!([{"step": "each[*].pay", "kind": "tool", "not_yet_known": true, "tool": "ok",
+        "input": {"tool": "ok", "args": {"sum": "{{item}}"}}, "unknown": ["/args/sum"]}]);
     assert_eq!(asked.asks["calls"], expected);
     harness.approve(&harness.admin, &run, "gate").await;
     harness.pass(5).await;

@@ -4,10 +4,13 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod agents;
+mod broken;
 mod everyday;
 mod fairness;
 mod harness;
 mod hooks;
+mod panics;
 mod people;
 mod plans;
 mod rights;
@@ -16,3 +19,4 @@ mod secrets;
 mod switches;
 mod tenants;
 mod trail;
+mod trees;

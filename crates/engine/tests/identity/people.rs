@@ -84,7 +84,7 @@ async fn an_agent_makes_itself_no_way_to_answer_gates() {
     let new = NewKey { agent: true, ..key(Some("admin"), Some(&["admin"])) };
     let (_, secret) = harness.engine.keys(&harness.admin).create(new).await.unwrap();
     let agent = harness.engine.identity().authenticate(&secret).await.unwrap();
-    assert!(agent.may(Right::Admin) && !agent.may(Right::Approve));
+    assert!(!agent.may(Right::Admin) && !agent.may(Right::Approve));
     for new in [
         key(Some("admin"), Some(&["admin"])),
         key(Some("admin"), Some(&["workflow.approve"])),

@@ -2,6 +2,7 @@
 
 use crate::harness::{Harness, chain, with};
 use serde_json::json;
+use stepwell_engine::commands::Retry;
 use stepwell_engine::{Error, Limits, Subscription};
 use stepwell_store::OrgId;
 
@@ -81,4 +82,17 @@ async fn plans_are_the_operator_s() {
         harness.engine.organisations(&harness.admin).change_plan(OrgId(9), to).await,
         Err(Error::NotFound { .. })
     ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_payloads_of_a_run_stay_within_the_plan() {
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, chain("three", "ok ok ok")).await;
+    limited(&harness, Limits { run_bytes: Some(300), ..Limits::default() }).await;
+    let run = harness.start(&harness.admin, "three").await;
+    let view = harness.ended(&run).await;
+    assert_eq!((view.status, &view.error.unwrap()["code"]), ("failed", &json!("run_too_large")));
+    limited(&harness, Limits { run_bytes: Some(30_000), ..Limits::default() }).await;
+    harness.engine.runs(&harness.admin).retry(&run, Retry::SameVersion).await.unwrap();
+    assert_eq!(harness.ended(&run).await.status, "completed", "a larger plan lets a retry go on");
 }

@@ -211,10 +211,43 @@ async fn a_connection_takes_its_secrets_at_the_moment_of_the_call() {
     assert_eq!((&*first.url, first.write, first.rows), ("postgres://u:p%40ss%2Fword@db.example/shop", true, Some(7)));
     harness.engine.secrets(&harness.admin).put("DB", value("another")).await.unwrap();
     let second = shop().await.unwrap().unwrap();
-    assert!(second.version > first.version && second.url.contains("another"));
+    assert!(second.identity != first.identity && second.url.contains("another"));
     let bound = NewSecret { value: None, hosts: Some(list(&["other.example"])) };
     harness.engine.secrets(&harness.admin).put("DB", bound).await.unwrap();
     assert!(shop().await.map(drop).unwrap_err().to_string().contains("may be sent only to other.example"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_with_several_hosts_needs_all_of_them_allowed() {
+    let harness = harness(OLD).await;
+    let safe = SealedStore::new(Arc::new(harness.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
+    let secret = NewSecret { value: Some("p".repeat(20)), hosts: Some(list(&["*.example.org"])) };
+    harness.engine.secrets(&harness.admin).put("DB", secret).await.unwrap();
+    for (hosts, allowed) in [
+        ("a.example.org", true),
+        ("a.example.org:5433,b.example.org", true),
+        ("evil.com,a.example.org", false),
+        ("a.example.org,evil.com:5432", false),
+    ] {
+        let new = url(&format!("postgres://u:{{{{secrets.DB}}}}@{hosts}/shop"));
+        harness.engine.connections(&harness.admin).put("shop", new).await.unwrap();
+        assert_eq!(safe.connection(OrgId(1), "shop").await.is_ok(), allowed, "{hosts}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_was_removed_and_created_again_is_another_one() {
+    let harness = harness(OLD).await;
+    let safe = SealedStore::new(Arc::new(harness.store.clone()), vault(OLD), Arc::new(EnvironmentSecrets));
+    let connections = harness.engine.connections(&harness.admin);
+    let made = async || {
+        connections.put("shop", url("postgres://u:p@db.example/shop")).await.unwrap();
+        safe.connection(OrgId(1), "shop").await.unwrap().unwrap().identity
+    };
+    let first = made().await;
+    assert_eq!(made().await, first);
+    connections.remove("shop").await.unwrap();
+    assert_ne!(made().await, first);
 }
 
 #[tokio::test(start_paused = true)]

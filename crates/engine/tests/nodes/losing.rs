@@ -3,6 +3,7 @@
 use crate::harness::{Harness, LEASE, allow, chain, define, was_prompt};
 use serde_json::json;
 use std::time::Duration;
+use stepwell_core::event::Verdict;
 use stepwell_engine::UnknownOutcome;
 use stepwell_engine::commands::NewPolicy;
 
@@ -120,4 +121,40 @@ async fn what_a_policy_lets_happen_once_is_not_made_again_by_the_node_that_takes
         }
         assert!(two.tools.called().is_empty());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_whose_nodes_die_one_after_another_is_quarantined_on_all() {
+    let harness = Harness::new();
+    let last = harness.node("last").await;
+    define(&last, &harness.admin, chain("held", "hold")).await;
+    let names = ["one", "two", "three"];
+    let run = last.start(&harness.admin, "held").await;
+    last.until_holding(1).await;
+    let mut node = last;
+    for (name, before) in names.iter().zip(["last", "one", "two"]) {
+        let next = harness.node(name).await;
+        node.engine.kill();
+        harness.store.give_up(harness.id(&node, before).await);
+        if *name != "three" {
+            next.until_holding(1).await;
+        }
+        node = next;
+    }
+    let mut commits = node.engine.activity();
+    let view = loop {
+        let view = node.engine.runs(&harness.admin).get(&run).await.unwrap();
+        if view.status == "paused" {
+            break view;
+        }
+        commits.recv().await.unwrap();
+    };
+    assert_eq!(view.tasks[0].attempt, 3, "{view:?}");
+    assert!(view.waiting_for[0].moved_on_by.contains("several times in a row"), "{view:?}");
+    tokio::time::sleep(LEASE * 4).await;
+    assert!(node.tools.called().is_empty());
+    node.engine.steps(&harness.admin).settle(&run, "s0", Verdict::RunAgain).await.unwrap();
+    node.until_holding(1).await;
+    node.tools.permits.add_permits(1);
+    assert_eq!(node.ended(&harness.admin, &run).await.status, "completed");
 }

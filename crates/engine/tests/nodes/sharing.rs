@@ -152,3 +152,26 @@ async fn calls_on_two_nodes_keep_the_pace_of_one_policy() {
     let took = began.elapsed();
     assert!((76..=90).contains(&took.as_secs()), "{took:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn two_nodes_together_stay_within_the_limits_of_a_tree() {
+    let harness = Harness::new();
+    let (one, two) = (harness.node("one").await, harness.node("two").await);
+    define(&one, &harness.admin, chain("leaf", "hold")).await;
+    let call = json!({"call": {"workflow": "leaf", "input": {}}});
+    let each = json!({"for_each": (0..12).collect::<Vec<_>>(), "max_parallel": 12, "tasks": call});
+    define(&one, &harness.admin, json!({"name": "root", "tasks": {"each": each}})).await;
+    let limits = Limits { concurrent_runs: Some(4), descendants_per_run: Some(9), ..Limits::default() };
+    let plan = Subscription { plan: None, limits: Some(limits) };
+    one.engine.organisations(&harness.admin).change_plan(OrgId(1), plan).await.unwrap();
+    let run = one.start(&harness.admin, "root").await;
+    harness.until_all_holding(3).await;
+    // The node that started it is gone, and the other takes over.
+    one.engine.kill();
+    harness.store.give_up(harness.id(&two, "one").await);
+    harness.until_all_holding(3).await;
+    two.tools.permits.add_permits(100);
+    assert_eq!(two.ended(&harness.admin, &run).await.status, "failed");
+    let all = harness.store.runs(RunFilter::all(OrgId(1), 100)).await.unwrap();
+    assert_eq!((all.len(), harness.most_holding()), (10, 3));
+}

@@ -81,23 +81,32 @@ async fn a_right_taken_away_stops_a_step_that_was_ready_and_is_claimed_later() {
     let one = harness.node_on("one", harness.store.cut_off(), one_at_a_time).await;
     let bob = harness.user(&one, "bob", &["workflow.run", "workflow.read", "tool:*"]).await;
     define(&one, &harness.admin, chain("held", "hold")).await;
-    // Of another organisation: its end says nothing about rights in this one.
-    let (_, key) = one.engine.organisations(&harness.admin).create("another", None).await.unwrap();
-    let stranger = one.engine.identity().authenticate(&key).await.unwrap();
-    define(&one, &stranger, chain("held", "hold")).await;
+    // Of other organisations: their end says nothing about rights in this one.
+    let mut strangers = Vec::new();
+    for name in ["another", "third"] {
+        let (_, key) = one.engine.organisations(&harness.admin).create(name, None).await.unwrap();
+        let stranger = one.engine.identity().authenticate(&key).await.unwrap();
+        define(&one, &stranger, chain("held", "hold")).await;
+        strangers.push(stranger);
+    }
     define(&one, &harness.admin, chain("quick", "ok")).await;
     let before = one.start(&bob, "quick").await;
     assert_eq!(one.ended(&harness.admin, &before).await.status, "completed");
-    let first = one.start(&stranger, "held").await;
-    one.until_holding(1).await;
-    // There is no slot for it. What Bob may is remembered from before.
+    let mut first = Vec::new();
+    for stranger in &strangers {
+        first.push(one.start(stranger, "held").await);
+    }
+    one.until_holding(2).await;
+    // There is no slot for it, and the reserve is in use. What Bob may is remembered from before.
     let second = one.start(&bob, "held").await;
     let at_rest = harness.node_on("two", harness.store.cut_off(), |config| config).await;
     at_rest.engine.drain();
     let less = UserChange { grants: Some(vec!["workflow.read".into()]), ..UserChange::default() };
     at_rest.engine.users(&harness.admin).change("bob", less).await.unwrap();
-    one.tools.permits.add_permits(1);
-    assert_eq!(one.ended(&stranger, &first).await.status, "completed");
+    one.tools.permits.add_permits(2);
+    for (stranger, run) in strangers.iter().zip(&first) {
+        assert_eq!(one.ended(stranger, run).await.status, "completed");
+    }
     assert_eq!(one.ended(&harness.admin, &second).await.status, "failed");
-    assert_eq!(one.tools.count(), 2);
+    assert_eq!(one.tools.count(), 3);
 }

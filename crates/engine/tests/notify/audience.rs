@@ -143,7 +143,7 @@ async fn without_channels_nothing_is_written() {
     harness.start(&harness.admin, "asks").await;
     let run = harness.start(&harness.admin, "fails").await;
     harness.engine.runs(&harness.admin).wait(&run).await.unwrap();
-    let notices = harness.store.outbox(stepwell_core::time::Time(i64::MAX), 10).await.unwrap();
+    let notices = harness.store.outbox(stepwell_core::time::Time(i64::MAX), 0, 10).await.unwrap();
     assert!(notices.is_empty());
     // And what happened before there was a channel is not told later.
     harness.of_organisation("late").await;

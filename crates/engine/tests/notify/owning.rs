@@ -1,6 +1,7 @@
 //! Whose channels are whose, and what is shown of them.
 
 use crate::harness::{Harness, channel};
+use serde_json::json;
 use stepwell_engine::Error;
 use stepwell_engine::commands::{NewChannel, NewKey, NotificationPreferences};
 use stepwell_engine::notify::{Medium, Topic};
@@ -55,6 +56,23 @@ async fn an_agent_does_not_say_where_its_user_is_told() {
         let wider = NewChannel { organisation: true, ..channel("all") };
         assert_eq!(harness.engine.channels(&caller).create(wider).await.is_ok(), !agent);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gate_whose_approver_has_a_channel_gives_no_warning_and_its_message_says_what_silence_means() {
+    let harness = Harness::new().await;
+    let ann = harness.user("ann", &["workflow.read", "workflow.run"], &[]).await;
+    let gate = json!({"message": "go?", "approvers": ["ann"], "timeout": "1h", "on_timeout": "approve"});
+    harness.define(json!({"name": "asks", "tasks": {"ask": {"approval": gate}}})).await;
+    let warnings = async |run: &str| harness.engine.gates(&harness.admin).get(run, "ask").await.unwrap().warnings;
+    let run = harness.start(&harness.admin, "asks").await;
+    assert_eq!(warnings(&run).await, ["no notification channel reaches ann"]);
+    harness.own(&ann, "phone").await;
+    assert!(warnings(&run).await.is_empty());
+    harness.start(&harness.admin, "asks").await;
+    harness.book.until(1).await;
+    let lines = harness.book.sent.borrow()[0].parcel.message.lines();
+    assert!(lines.contains("Without an answer by ") && lines.contains(" it counts as approved."), "{lines}");
 }
 
 #[tokio::test(start_paused = true)]

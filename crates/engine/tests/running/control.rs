@@ -4,6 +4,8 @@ use crate::harness::Harness;
 use serde_json::json;
 use stepwell_engine::Error;
 use stepwell_engine::commands::{Retry, Trigger};
+use stepwell_store::{Change, NewDefinition};
+use stepwell_testing::TestStore;
 
 const HOLD: &str = r#"{"name": "hold", "tasks": {"wait": {"tool": "hold", "args": {}}}}"#;
 
@@ -131,6 +133,38 @@ async fn an_input_that_the_schema_does_not_allow_is_refused_with_its_path() {
             assert_eq!(path, "input/n");
             assert!(message.contains("integer"), "{message}");
         }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stored_workflow_whose_schema_is_beyond_the_bounds_loads_and_refuses_to_start() {
+    let place = TestStore::new();
+    let store = place.open().await.unwrap();
+    let harness = Harness::on(place, store.clone()).await;
+    harness.define(r#"{"name": "old", "tasks": {"a": {"tool": "add"}}}"#).await;
+    let old = harness.engine.workflows(&harness.admin).get("old").await.unwrap();
+    let defs = (0..600).map(|ix| format!(r##""s{ix}": {{"$ref": "#/$defs/s{}"}}"##, (ix + 1) % 600));
+    let schema = format!(r##"{{"$ref": "#/$defs/s0", "$defs": {{{}}}}}"##, defs.collect::<Vec<_>>().join(", "));
+    // As a version of the server without bounds would have stored it.
+    let row = NewDefinition {
+        workflow: old.row.workflow.clone(),
+        org: old.row.org,
+        name: "old".into(),
+        source: format!(r#"{{"name": "old", "input_schema": {schema}, "tasks": {{"a": {{"tool": "add"}}}}}}"#),
+        by: "ann".into(),
+        author: "local".into(),
+        at: old.row.at,
+        test: false,
+        after: None,
+    };
+    let change = Change { grants_of: Some(old.row.org), ..Change::default() };
+    store.define(row, change).await.unwrap().unwrap();
+    drop(store);
+    let harness = harness.restarted_after_a_crash().await;
+    assert_eq!(harness.engine.workflows(&harness.admin).get("old").await.unwrap().row.version, 2);
+    match harness.engine.runs(&harness.admin).trigger(Trigger::new("old", json!({}))).await {
+        Err(Error::Definition(faults)) => assert_eq!(faults.list[0].code, "limit-schema", "{faults}"),
         other => panic!("{other:?}"),
     }
 }

@@ -3,11 +3,13 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod budgets;
 mod control;
 mod harness;
 mod races;
 mod recovery;
 mod stress;
+mod trees;
 
 use harness::Harness;
 use serde_json::json;

@@ -4,6 +4,7 @@ use crate::harness::Harness;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
+use stepwell_core::event::Verdict;
 use stepwell_engine::Error;
 use stepwell_engine::commands::Trigger;
 use stepwell_store::sqlite::SqliteStore;
@@ -20,6 +21,35 @@ async fn a_step_that_was_running_in_a_crash_runs_again_as_the_next_attempt() {
     harness.tools.permits.add_permits(1);
     let view = harness.ended(&run).await;
     assert_eq!((view.status, view.tasks[0].attempt), ("completed", 2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_that_was_running_in_three_crashes_in_a_row_waits_for_a_person() {
+    let mut harness = Harness::new().await;
+    harness.define(r#"{"name": "hold", "tasks": {"wait": {"tool": "hold", "args": {}}}}"#).await;
+    let runs = [harness.start("hold", json!({})).await, harness.start("hold", json!({})).await];
+    for _ in 0..3 {
+        harness.tools.holding.subscribe().wait_for(|n| *n == 2).await.unwrap();
+        harness = harness.restarted_after_a_crash().await;
+    }
+    for run in &runs {
+        let view = harness.until(run, |view| view.status == "paused").await;
+        assert_eq!(view.tasks[0].attempt, 3, "{view:?}");
+        assert!(view.waiting_for[0].moved_on_by.contains("several times in a row"), "{view:?}");
+    }
+    assert_eq!(harness.calls(), 6);
+    // It stays that way after another crash.
+    let harness = harness.restarted_after_a_crash().await;
+    harness.engine.runs(&harness.admin).cancel(&runs[1], None).await.unwrap();
+    assert_eq!(harness.ended(&runs[1]).await.status, "cancelled");
+    harness.engine.steps(&harness.admin).settle(&runs[0], "wait", Verdict::RunAgain).await.unwrap();
+    harness.tools.holding.subscribe().wait_for(|n| *n == 1).await.unwrap();
+    // The count begins again.
+    let harness = harness.restarted_after_a_crash().await;
+    harness.tools.holding.subscribe().wait_for(|n| *n == 1).await.unwrap();
+    harness.tools.permits.add_permits(1);
+    let view = harness.ended(&runs[0]).await;
+    assert_eq!((view.status, view.tasks[0].attempt), ("completed", 5));
 }
 
 #[tokio::test(flavor = "multi_thread")]

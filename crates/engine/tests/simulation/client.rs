@@ -86,6 +86,7 @@ pub async fn start(sim: Arc<Sim>, wish: Wish) {
         match answer {
             Some(Ok(started)) => return started_well(&sim, &wish, started),
             Some(Err(Error::Full)) => return,
+            Some(Err(Error::Limit { limit: "concurrent_runs", .. })) if sim.mood.open.is_some() => return,
             Some(Err(Error::Unavailable(_))) | None => {}
             Some(Err(error)) => return sim.breaks(format!("a trigger of {} is refused: {error}", wish.workflow)),
         }

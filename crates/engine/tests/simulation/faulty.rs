@@ -218,6 +218,10 @@ impl Store for Faulty {
         self.through(self.sim.disk.find_run(public)).await
     }
 
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        self.through(self.sim.disk.run_secret(public)).await
+    }
+
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
         self.through(self.sim.disk.run(run)).await
     }
@@ -242,12 +246,16 @@ impl Store for Faulty {
         self.through(self.sim.disk.mail(run)).await
     }
 
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
-        self.through(self.sim.disk.mailed(limit)).await
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error> {
+        self.through(self.sim.disk.mailed(after, limit)).await
     }
 
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
-        self.through(self.sim.disk.outbox(until, limit)).await
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        self.through(self.sim.disk.outbox(until, after, limit)).await
+    }
+
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        self.through(self.sim.disk.notices(run, prefix, limit)).await
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
@@ -260,12 +268,12 @@ impl Store for Faulty {
         self.through(self.sim.disk.forget(stale)).await
     }
 
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
-        self.through(self.sim.disk.keyed(scope, key)).await
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error> {
+        self.through(self.sim.disk.keyed(scope, key, now)).await
     }
 
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
-        self.through(self.sim.disk.queued(limit)).await
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        self.through(self.sim.disk.queued(after, limit)).await
     }
 
     async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
@@ -282,6 +290,10 @@ impl Store for Faulty {
 
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         self.through(self.sim.disk.feed(after, limit)).await
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        self.through(self.sim.disk.feed_of(org, after, limit)).await
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {
@@ -395,8 +407,8 @@ impl Registry for Faulty {
         self.through(self.sim.disk.records(filter)).await
     }
 
-    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
-        self.through(self.sim.disk.due_records(kind, until, limit)).await
+    async fn due_records(&self, kind: &str, due: Due, limit: u32) -> Result<Vec<Record>, Error> {
+        self.through(self.sim.disk.due_records(kind, due, limit)).await
     }
 
     async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error> {
@@ -442,8 +454,8 @@ impl Nodes for Faulty {
         self.through(self.sim.disk.give_up_silent()).await
     }
 
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
-        self.through(self.sim.disk.orphans(limit)).await
+    async fn orphans(&self, after: Option<(RunId, WorkKey)>, limit: u32) -> Result<Vec<Claimed>, Error> {
+        self.through(self.sim.disk.orphans(after, limit)).await
     }
 
     async fn beat(&self, node: NodeId) -> Result<bool, Error> {

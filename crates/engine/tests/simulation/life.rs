@@ -9,8 +9,9 @@ use crate::{past::Waits, verify};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+use stepwell_core::plan::Budget;
 use stepwell_core::time::Millis;
-use stepwell_engine::{Config, Engine, Ids, Kinds};
+use stepwell_engine::{Config, Engine, Ids, Kinds, Limits, Plans};
 use tokio_util::sync::CancellationToken;
 
 /// Every workflow here is over long before this, if nothing is stuck.
@@ -42,6 +43,12 @@ pub async fn live(sim: &Arc<Sim>) {
     verify::all(sim).await;
 }
 
+fn plans(sim: &Sim) -> Plans {
+    let plan = Limits { concurrent_runs: sim.mood.open, ..Limits::default() };
+    let by_name = [("only".to_string(), plan)].into();
+    Plans { by_name, default: "only".into(), descendants_per_run: sim.mood.descendants }
+}
+
 /// Starts a process on the disk, however often that takes.
 async fn begin(sim: &Arc<Sim>) {
     loop {
@@ -55,7 +62,9 @@ async fn begin(sim: &Arc<Sim>) {
             slots_per_org: sim.mood.slots_per_org,
             live_runs: sim.mood.live_runs,
             poll: sim.mood.poll,
+            budget: Budget { decisions: sim.mood.decisions, run_bytes: sim.mood.run_bytes, ..Budget::default() },
             clock: Arc::new(sim.clock),
+            plans: plans(sim),
             ids: Ids::seeded(sim.seed.wrapping_mul(1_000_003).wrapping_add(number)),
             ..Config::new(Kinds::default().with("tool", steps()).with("http", steps()))
         };

@@ -68,9 +68,12 @@ const MUST_HAPPEN: &[&str] = &[
     "a gate expired",
     "a child failed",
     "a child could not be started",
+    "a tree was too large",
     "an outcome stayed unknown",
     "a step timed out",
     "a step broke down",
+    "a transition was cut",
+    "a run was too large",
 ];
 
 thread_local! {

@@ -173,6 +173,9 @@ impl Story {
         commit.timers.remove.iter().for_each(|key| {
             self.timers.remove(key);
         });
+        if commit.timers.put.iter().any(|timer| timer.key.starts_with("continue:")) {
+            sim.saw("a transition was cut");
+        }
         self.timers.extend(commit.timers.put.into_iter().map(|timer| (timer.key, timer.due)));
         if self.is_over() && !(self.work.is_empty() && self.timers.is_empty()) {
             faults.push(format!("{} is over and leaves {:?} {:?}", self.public, self.work, self.timers));
@@ -197,11 +200,13 @@ impl Story {
                 "expired" => "a gate expired",
                 "child_failed" => "a child failed",
                 "child_not_started" => "a child could not be started",
+                "too_many_descendants" => "a tree was too large",
                 "outcome_unknown" => "an outcome stayed unknown",
                 "timeout" => "a step timed out",
                 "internal" => "a step broke down",
                 _ => return,
             },
+            Fact::Ended { failure: Some(failure), .. } if &*failure.code == "run_too_large" => "a run was too large",
             Fact::Ended { status, .. } => status.name(),
             _ => return,
         };

@@ -27,6 +27,13 @@ pub struct Mood {
     pub poll: Duration,
     /// Out of this many calls one fails.
     pub failures: u64,
+    /// Unfinished runs at a time, children included.
+    pub open: Option<u32>,
+    /// Descendants of one run.
+    pub descendants: u32,
+    /// Decisions of one transition, and what the payloads of a run may weigh.
+    pub decisions: u32,
+    pub run_bytes: u64,
 }
 
 /// A safety net that is never needed: without faults everything must go on without it.
@@ -48,6 +55,10 @@ impl Mood {
             live_runs: [0, 1, 10_000, 10_000][chance.below(4) as usize],
             poll: if storm == 0 { NO_POLL } else { poll },
             failures: chance.between(3, 30),
+            open: [None, None, None, Some(1), Some(3)][chance.below(5) as usize],
+            descendants: [10_000, 10_000, 5, 1][chance.below(4) as usize],
+            decisions: [1_000, 1_000, 1, 2, 5][chance.below(5) as usize],
+            run_bytes: [u64::MAX, u64::MAX, u64::MAX, 1_500][chance.below(4) as usize],
         }
     }
 

@@ -122,14 +122,14 @@ async fn nothing_is_left(sim: &Sim, faults: &mut Vec<String>) {
     let stats = sim.disk.stats(true).await.unwrap();
     for (table, rows) in stats.rows {
         if ["work", "timers", "mail", "outbox"].contains(&table.as_str()) && rows > 0 {
-            let mailed = sim.disk.mailed(10).await.unwrap();
-            let notices = sim.disk.outbox(Time(i64::MAX), 10).await.unwrap();
+            let mailed = sim.disk.mailed(None, 10).await.unwrap();
+            let notices = sim.disk.outbox(Time(i64::MAX), 0, 10).await.unwrap();
             let timers = sim.disk.due(Time(i64::MAX), Share::ALL, 10).await.unwrap();
             faults.push(format!("{rows} rows of {table} are left: {mailed:?} {notices:?} {timers:?}"));
         }
     }
     faults.extend(sim.disk.integrity().await.unwrap());
-    let queued = sim.disk.queued(10).await.unwrap();
+    let queued = sim.disk.queued(None, 10).await.unwrap();
     if !queued.is_empty() {
         faults.push(format!("runs that are over queue: {queued:?}"));
     }
@@ -253,10 +253,17 @@ fn executions(sim: &Sim, faults: &mut Vec<String>) {
     }
 }
 
-/// A child does not outlive its parent for long.
+/// A child does not outlive its parent for long, and a tree does not outgrow its limit.
 fn families(sim: &Sim, faults: &mut Vec<String>) {
     let past = sim.past();
     let calm = past.calm;
+    let mut by_root: BTreeMap<RunId, u32> = BTreeMap::new();
+    for parent in past.runs.values().filter_map(|story| story.parent.as_ref()) {
+        *by_root.entry(parent.root).or_default() += 1;
+    }
+    for (root, count) in by_root.into_iter().filter(|(_, count)| *count > sim.mood.descendants) {
+        faults.push(format!("run {} has {count} descendants: more than {}", root.0, sim.mood.descendants));
+    }
     for child in past.runs.values() {
         let Some(parent) = child.parent.as_ref().and_then(|parent| past.runs.get(&parent.run)) else { continue };
         let (Some(ended), Some(until)) = (child.ended, parent.ended) else { continue };

@@ -1,6 +1,6 @@
 //! Random definitions in every dialect, with random orders of events including repeats, losses, crashes, cancels and
 //! retries. After every event the planner must agree with the reference interpreter about every step, and the same
-//! definition must end the same way whatever the order of events.
+//! definition must end the same way whatever the order of events, and whatever the budget of a transition.
 //!
 //! `STEPWELL_CASES` sets the cases per dialect, `STEPWELL_SEED` the first seed. A failure prints its seed, the
 //! definition and the events so far.
@@ -81,7 +81,7 @@ fn a_run_retried_under_a_changed_version_ends() {
                 (Ok(old), Ok(new)) => (old, new),
                 other => panic!("seed {seed}: {other:?}\n{changed}"),
             };
-            let order = Order { seed, shuffle: seed, calm: true };
+            let order = Order { seed, shuffle: seed, calm: true, budget: small_budget(seed) };
             let mut walk = Walk::new(&old, &text, &input, order);
             walk.run();
             went_on += u64::from(walk.go_on_under(&new));
@@ -119,18 +119,29 @@ fn case(seed: u64, dialect: Dialect) -> Case {
     let definition = stepwell_formats::read_value(&text)
         .unwrap_or_else(|faults| panic!("seed {seed}: the definition is rejected: {:#?}\n{text:#}", faults.list));
 
-    let mut rough =
-        Walk::new(&definition, &text, &input, Order { seed, shuffle: rng.below(usize::MAX) as u64, calm: false });
+    let budget = if rng.chance(50) { small_budget(seed) } else { u32::MAX };
+    let mut rough = Walk::new(
+        &definition,
+        &text,
+        &input,
+        Order { seed, shuffle: rng.below(usize::MAX) as u64, calm: false, budget },
+    );
     rough.run();
     let (events, retried, status) = (rough.events(), rough.retried(), rough.status());
     let reordered = same_in_any_order(seed, &definition, &text, &input);
     Case { features: generate::features(&text), events, retried, reordered, status }
 }
 
-/// Without cancels and aborts, the order of events does not matter.
+/// From 1 to 7 decisions per transition.
+fn small_budget(seed: u64) -> u32 {
+    1 + (seed % 7) as u32
+}
+
+/// Without cancels and aborts, neither the order of events nor the budget matters.
 fn same_in_any_order(seed: u64, definition: &Definition, text: &Value, input: &Value) -> bool {
     let walk = |shuffle: u64| {
-        let mut walk = Walk::new(definition, text, input, Order { seed, shuffle, calm: true });
+        let budget = if shuffle % 2 == 1 { small_budget(seed) } else { u32::MAX };
+        let mut walk = Walk::new(definition, text, input, Order { seed, shuffle, calm: true, budget });
         walk.run();
         walk
     };

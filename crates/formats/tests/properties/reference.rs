@@ -2,7 +2,8 @@
 //! pages alone, as a reference for the planner.
 //!
 //! Deliberately naive: after every input it sweeps over all steps of all open scopes until nothing changes, and derives
-//! the state of every edge from the step it starts at. No counters, no clocks, no attempt numbers.
+//! the state of every edge from the step it starts at. No counters, no clocks, no attempt numbers. A budget ends the
+//! sweeping early; the next input goes on with it.
 
 mod compile;
 mod expr;
@@ -37,7 +38,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    pub fn start(definition: &Value, input: &Value) -> Reference {
+    /// Starts a run that makes about `budget` decisions per input.
+    pub fn start(definition: &Value, input: &Value, budget: u32) -> Reference {
         let root = compile::compile(definition);
         let run = Run {
             input: input.clone(),
@@ -46,6 +48,7 @@ impl Reference {
             rows: BTreeMap::new(),
             status: "running",
             order_mattered: false,
+            budget,
         };
         let mut reference = Reference { root, run };
         let place = Place::root(&reference.root);
@@ -65,6 +68,7 @@ impl Reference {
             Input::Cancel => run.abort("cancelled"),
             Input::Expire => run.abort("timeout"),
             Input::Retry => false,
+            Input::Continue => run.can_begin(&root),
             Input::Done { path, .. }
             | Input::Failed { path, .. }
             | Input::TimedOut { path }
@@ -76,7 +80,9 @@ impl Reference {
             | Input::Answer { path, .. }
             | Input::Child { path, .. } => run.deliver(&root, path, input),
         };
-        run.settle(&root);
+        if effect {
+            run.settle(&root);
+        }
         effect
     }
 
@@ -144,12 +150,13 @@ struct Row {
     ran: bool,
     exit: Exit,
     failures: u32,
-    losses: u32,
     body: Value,
     message: Option<Value>,
     /// For loops and for_each: how each opened instance ended, `None` while it is open.
     instances: Vec<Option<&'static str>>,
     items: Vec<Value>,
+    /// For for_each: how many items may be open or have been.
+    due: usize,
 }
 
 impl Row {
@@ -231,6 +238,17 @@ struct Run {
     rows: BTreeMap<String, Row>,
     status: &'static str,
     order_mattered: bool,
+    budget: u32,
+}
+
+/// What a sweep looks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sweep {
+    Skips,
+    /// Passes and items whose steps have all ended.
+    Closes,
+    /// Steps to start and items to open.
+    Begins,
 }
 
 impl Run {
@@ -258,13 +276,16 @@ impl Run {
         }
     }
 
-    /// Sweeps until nothing changes, then ends the run if its root scope is closed (R4). Skips come before starts.
+    /// Sweeps until nothing changes, then ends the run if its root scope is closed (R4). Skips come first, then closes;
+    /// nothing begins once the budget is spent.
     fn settle(&mut self, root: &Place) {
-        loop {
-            while self.running() && self.sweep(root, true) {}
-            if !self.running() || !self.sweep(root, false) {
+        let mut decisions = 0;
+        while self.running() {
+            let settled = self.sweep(root, Sweep::Skips) || self.sweep(root, Sweep::Closes);
+            if !settled && (decisions >= self.budget || !self.sweep(root, Sweep::Begins)) {
                 break;
             }
+            decisions += 1;
         }
         if self.running() {
             match self.result(root) {
@@ -276,17 +297,17 @@ impl Run {
         }
     }
 
-    /// Checks every step of the instance, and of all open instances inside, for a skip or other progress; stops at the
-    /// first. Returns whether anything changed.
-    fn sweep(&mut self, place: &Place, only_skips: bool) -> bool {
+    /// Checks every step of the instance, and of all open instances inside; stops at the first that changes. Returns
+    /// whether anything changed.
+    fn sweep(&mut self, place: &Place, sweep: Sweep) -> bool {
         for step in 0..place.scope.steps.len() {
             let changed = match self.row(place, step).state {
                 State::Idle => match self.readiness(place, step) {
-                    Readiness::Go if !only_skips => self.go(place, step),
-                    Readiness::Wait | Readiness::Go => false,
-                    Readiness::Skip => self.skip(place, step),
+                    Readiness::Go if sweep == Sweep::Begins => self.go(place, step),
+                    Readiness::Skip if sweep == Sweep::Skips => self.skip(place, step),
+                    Readiness::Wait | Readiness::Go | Readiness::Skip => false,
                 },
-                State::Active(Phase::Open) => self.advance(place, step, only_skips),
+                State::Active(Phase::Open) => self.advance(place, step, sweep),
                 State::Active(_) | State::Ended(_) => false,
             };
             if changed {
@@ -294,6 +315,18 @@ impl Run {
             }
         }
         false
+    }
+
+    /// Whether the budget left a step to start or an item to open.
+    fn can_begin(&self, place: &Place) -> bool {
+        (0..place.scope.steps.len()).any(|step| match self.row(place, step).state {
+            State::Idle => matches!(self.readiness(place, step), Readiness::Go),
+            State::Active(Phase::Open) => {
+                let open = |instance: usize| self.can_begin(&place.inside(step, instance));
+                self.has_items_left(place, step) || self.open_instances(place, step).into_iter().any(open)
+            }
+            State::Active(_) | State::Ended(_) => false,
+        })
     }
 
     fn edge(&self, place: &Place, edge: &Edge) -> EdgeState {
@@ -422,7 +455,7 @@ impl Run {
             }
             (Input::Deferred { .. }, State::Active(Phase::Running)) => {
                 let row = self.row_mut(place, index);
-                (row.state, row.losses) = (State::Active(Phase::Backoff), 0);
+                row.state = State::Active(Phase::Backoff);
                 true
             }
             // A held call is made once it is approved.
@@ -444,7 +477,6 @@ impl Run {
         let attempts = place.step(index).attempts;
         let row = self.row_mut(place, index);
         row.failures += 1;
-        row.losses = 0;
         if retryable && row.failures < attempts {
             row.state = State::Active(Phase::Backoff);
             return true;
@@ -452,12 +484,10 @@ impl Run {
         self.fail(place, index, status)
     }
 
-    /// A lost attempt is dispatched again, at most 25 times in a row.
+    /// A lost attempt is dispatched again. There is no quarantine here: it needs a person.
     fn lose(&mut self, place: &Place, index: usize) -> bool {
         let once = place.step(index).at_most_once;
-        let row = self.row_mut(place, index);
-        row.losses += 1;
-        if once || row.losses > 25 {
+        if once {
             return self.fail(place, index, "failed");
         }
         true

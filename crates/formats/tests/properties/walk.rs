@@ -8,18 +8,20 @@ use std::sync::Arc;
 use stepwell_core::definition::Definition;
 use stepwell_core::event::{Answer, Event, Failure, Outcome, Reply, Timer, TimerKind};
 use stepwell_core::graph::Kind;
-use stepwell_core::plan::{Newer, standing};
+use stepwell_core::plan::{Budget, Newer, standing};
 use stepwell_core::run::{At, Phase, Run};
 use stepwell_core::simulate::{World, someone};
 use stepwell_core::time::Millis;
 
-/// The outcomes of steps depend on `seed` alone, the order of events on `shuffle`. A calm walk has no losses, crashes,
-/// cancels or retries.
+/// The outcomes of steps depend on `seed` alone, the order of events on `shuffle`. A calm walk has no losses, cancels
+/// or retries, and crashes only where the budget cut a transition.
 #[derive(Clone, Copy)]
 pub struct Order {
     pub seed: u64,
     pub shuffle: u64,
     pub calm: bool,
+    /// Decisions of one transition.
+    pub budget: u32,
 }
 
 const MAX_EVENTS: u64 = 20_000;
@@ -55,9 +57,10 @@ enum Move {
 impl<'a> Walk<'a> {
     pub fn new(compiled: &'a Definition, definition: &'a Value, input: &Value, order: Order) -> Walk<'a> {
         let mut world = World::new(&compiled.graph, order.seed, compiled.max_duration);
+        world.budget = Budget { decisions: order.budget, ..Budget::UNLIMITED };
         let body = Arc::new(input.clone());
         let event = Event::Triggered { body, headers: None, by: someone(), queued: false };
-        let reference = Reference::start(definition, input);
+        let reference = Reference::start(definition, input, order.budget);
         let started = world.feed(event).map(|result| result.map(|_| ()));
         let walk = Walk {
             world,
@@ -152,9 +155,9 @@ impl<'a> Walk<'a> {
     }
 
     fn fail(&self, what: &str) -> ! {
-        let Order { seed, shuffle, calm } = self.order;
+        let Order { seed, shuffle, calm, budget } = self.order;
         let (story, definition) = (self.story(), self.definition);
-        panic!("seed {seed} (shuffle {shuffle}, calm {calm}): {what}\n{definition}\n{story}");
+        panic!("seed {seed} (shuffle {shuffle}, calm {calm}, budget {budget}): {what}\n{definition}\n{story}");
     }
 
     fn path(&self, at: At) -> String {
@@ -255,7 +258,10 @@ impl<'a> Walk<'a> {
             }
         }
         for &timer in world.timers.keys() {
-            let Some(at) = timer.at else { continue };
+            let Some(at) = timer.at else {
+                moves.extend((timer.kind == TimerKind::Continue).then_some(Move::Fire(timer)));
+                continue;
+            };
             if timer.kind != TimerKind::Timeout || self.expires(at) {
                 moves.push(Move::Fire(timer));
             }
@@ -325,6 +331,8 @@ impl<'a> Walk<'a> {
                 let event = Event::Delivered { at, body: Arc::new(body.clone()) };
                 self.feed(event, Input::Webhook { path, body });
             }
+            // It may fire early: nothing waits for its time.
+            Move::Fire(timer) if timer.kind == TimerKind::Continue => self.feed(Event::Timer(timer), Input::Continue),
             Move::Fire(timer) => {
                 self.world.now = self.world.now.max(self.world.timers[&timer]);
                 let path = timer.at.map(|at| self.path(at)).unwrap_or_default();
@@ -362,10 +370,15 @@ impl<'a> Walk<'a> {
         if self.reference.as_mut().is_some_and(|reference| reference.apply(&input) != planned) {
             self.fail(&format!("{input:?} counted for one and not for the other (planner: {planned})"));
         }
-        if planned && !matches!(event, Event::Retried { .. }) {
+        // While decisions are left, a continuation counts each time.
+        if planned && !matches!(input, Input::Retry | Input::Continue) {
             self.past.push((path, event));
         }
         self.compare();
+        if self.world.run.has_decisions_left() && self.rng.chance(30) {
+            self.recover();
+            self.compare();
+        }
     }
 
     fn compare(&self) {

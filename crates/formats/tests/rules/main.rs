@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod attempts;
+mod budgets;
 mod gates;
 mod joins;
 mod loops;

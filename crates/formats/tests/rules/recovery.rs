@@ -79,6 +79,44 @@ tasks:
 }
 
 #[test]
+fn a_gate_is_asked_again_if_a_changed_step_feeds_a_call_behind_it() {
+    let text = "
+name: g
+tasks:
+  account: {tool: echo, args: {from: staging}}
+  rate: {needs: account, tool: echo}
+  gate: {approval: {message: pay?}}
+  pay: {needs: [gate, rate], tool: echo, retries: 0, args: {to: '{{tasks.account.body.to}}'}}
+  other: {tool: echo, args: {n: 1}}
+";
+    let events = ["account ok {\"to\": \"a\"}", "rate ok", "gate approved", "other ok", "pay fails"];
+    let found = stands(text, &events, &text.replace("staging", "production"));
+    assert_eq!(found, "other / account rate gate pay → account=running#2 gate=gate#2 other=success | running");
+    // A change that the call is not made of leaves the gate as it was answered.
+    let found = stands(text, &events, &text.replace("n: 1", "n: 2"));
+    assert_eq!(
+        found,
+        "account rate gate / pay other → account=success rate=success gate=success pay=running#2 other=running#2 | running"
+    );
+}
+
+#[test]
+fn a_gate_is_asked_again_if_a_changed_or_removed_step_writes_a_variable() {
+    let nodes = |more: &str| format!("s:start; gate:approval; pay; w:tool outputVariable: v{more}");
+    let edges = |more: &str| format!("s>w w>gate gate>pay{more}");
+    let old = graph(&nodes("; side:tool outputVariable: v"), &edges(" s>side"));
+    let events = ["w ok", "side ok", "gate approved", "pay breaks"];
+    for new in [
+        graph(&nodes(""), &edges("")),
+        graph(&nodes("; side:tool outputVariable: v; extra"), &edges(" s>extra extra>side")),
+    ] {
+        let found = stands(&old, &events, &new);
+        assert!(found.starts_with("s w / ") && found.contains("gate=gate#2"), "{found}");
+    }
+    assert!(stands(&old, &events, &old).contains("gate=success"));
+}
+
+#[test]
 fn a_scope_stands_only_if_its_whole_body_is_unchanged() {
     let old = graph("s:start; e:loop sourceVariable: input.l; a; z", "s>e e.loop>a a>e e.done>z");
     let renamed = graph("s:start; e:loop sourceVariable: input.l; a2; z", "s>e e.loop>a2 a2>e e.done>z");

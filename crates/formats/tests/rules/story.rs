@@ -3,14 +3,15 @@
 //! Events: `a ok`, `a ok {"v":1}`, `a fails` (worth retrying), `a breaks` (not), `a times out`, `a lost`, `a unknown`,
 //! `a approved`, `a approved by bob`, `a denied`, `a called {"v":1}` (webhook), `a woken`, `a happened`, `a again`,
 //! `a given up`, `a held`, `a held 1h`, `a held for 2` (until two approve), `a deferred 1m`, `timer` (the next
-//! one), `+30s` (time passes, timers fire), `cancel`, `retry`, `expire`, `crash`.
+//! one), `+30s` (time passes, timers fire), `cancel`, `retry`, `expire`, `crash`, `continue` (after a transition that
+//! was cut by its budget).
 //! `a#2 ok` reports for attempt 2, whatever the current one is. An event that must change nothing starts with `~`.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
-use stepwell_core::event::{Answer, Event, Failure, Ignored, Outcome, Reply, TimerKind, Verdict};
-use stepwell_core::plan::{Newer, Transition};
+use stepwell_core::event::{Answer, Event, Failure, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
+use stepwell_core::plan::{Budget, Newer, Transition};
 use stepwell_core::run::{At, Phase};
 use stepwell_core::simulate::{Broken, World, someone};
 use stepwell_core::time::Millis;
@@ -33,7 +34,12 @@ pub struct Story<'g> {
 
 impl<'g> Story<'g> {
     pub fn start(definition: &'g Definition, input: Value) -> Story<'g> {
+        Story::start_within(definition, input, Budget::UNLIMITED)
+    }
+
+    pub fn start_within(definition: &'g Definition, input: Value, budget: Budget) -> Story<'g> {
         let mut world = World::new(&definition.graph, 1, definition.max_duration);
+        world.budget = budget;
         let event = Event::Triggered { body: Arc::new(input), headers: None, by: someone(), queued: false };
         world.feed(event).unwrap().unwrap();
         Story { world }
@@ -70,6 +76,10 @@ impl<'g> Story<'g> {
             "expire" => {
                 let (&timer, &due) = self.world.timers.iter().find(|(t, _)| t.kind == TimerKind::Expire).unwrap();
                 self.world.now = due;
+                return self.world.fire(timer);
+            }
+            "continue" => {
+                let timer = Timer { kind: TimerKind::Continue, at: None, attempt: self.world.run.generation };
                 return self.world.fire(timer);
             }
             "crash" => {

@@ -48,11 +48,15 @@ pub struct Config {
     pub log: Log,
     pub slots: NonZeroU32,
     pub slots_per_organisation: Option<NonZeroU32>,
+    pub descendants_per_run: NonZeroU32,
     #[serde(serialize_with = "shown")]
     pub drain: Millis,
     /// See [`Config::private_addresses`].
     #[serde(rename = "private_addresses")]
     pub given_private_addresses: Option<bool>,
+    /// Whether steps may call this server itself.
+    pub own_address: bool,
+    pub javascript: Javascript,
     pub limits: Limits,
     /// Includes the built-in plans.
     pub plans: BTreeMap<String, Plan>,
@@ -135,6 +139,23 @@ pub enum Level {
     Trace,
 }
 
+/// How code is evaluated. `None` leaves the number of workers to the number of cores.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Javascript {
+    pub workers: Option<NonZeroU32>,
+    /// The longest timeout of a step.
+    #[serde(serialize_with = "shown")]
+    pub timeout: Millis,
+    /// The most memory of a step, in bytes.
+    pub memory: u64,
+}
+
+impl Default for Javascript {
+    fn default() -> Javascript {
+        Javascript { workers: None, timeout: Millis::from_secs(300), memory: 256 << 20 }
+    }
+}
+
 /// Limits per client and for all clients together.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limits {
@@ -142,6 +163,8 @@ pub struct Limits {
     pub body: u64,
     /// Maximum nesting of a request body.
     pub depth: NonZeroU32,
+    /// Maximum number of values in a request body.
+    pub values: NonZeroU32,
     /// Per API key.
     pub requests_per_second: Option<NonZeroU32>,
     /// Burst of requests that one key may send after a pause. See [`Limits::burst`].
@@ -153,6 +176,12 @@ pub struct Limits {
     #[serde(serialize_with = "shown")]
     pub body_timeout: Millis,
     pub live_streams: NonZeroU32,
+    /// Of one organisation. `None`: all, as long as no other needs some.
+    pub live_streams_per_organisation: Option<NonZeroU32>,
+    /// Of one API key, or of one user signed in with a browser.
+    pub live_streams_per_key: NonZeroU32,
+    /// Maximum size of the payloads of one run, in bytes.
+    pub run_bytes: u64,
 }
 
 /// The limits of an organisation. `None` means unlimited.
@@ -162,6 +191,8 @@ pub struct Plan {
     pub tasks_per_workflow: Option<u64>,
     pub concurrent_runs: Option<u64>,
     pub executions_per_month: Option<u64>,
+    pub descendants_per_run: Option<u64>,
+    pub run_bytes: Option<u64>,
     pub cron: bool,
 }
 
@@ -281,8 +312,11 @@ impl Default for Config {
             log: Log { format: LogFormat::Human, level: Level::Info },
             slots: positive(1_000),
             slots_per_organisation: None,
+            descendants_per_run: positive(stepwell_engine::Plans::default().descendants_per_run),
             drain: Millis::from_secs(30),
             given_private_addresses: None,
+            own_address: false,
+            javascript: Javascript::default(),
             limits: Limits::default(),
             plans: Plan::built_in(),
             default_plan: "unlimited".into(),
@@ -311,12 +345,16 @@ impl Default for Limits {
         Limits {
             body: 10 * 1024 * 1024,
             depth: positive(100),
+            values: positive(250_000),
             requests_per_second: None,
             given_burst: None,
             connections: positive(10_000),
             header_timeout: Millis::from_secs(10),
             body_timeout: Millis::from_secs(30),
             live_streams: positive(1_000),
+            live_streams_per_organisation: None,
+            live_streams_per_key: positive(250),
+            run_bytes: stepwell_core::limits::DEFAULT_RUN_BYTES,
         }
     }
 }
@@ -334,6 +372,8 @@ impl Plan {
         tasks_per_workflow: None,
         concurrent_runs: None,
         executions_per_month: None,
+        descendants_per_run: None,
+        run_bytes: None,
         cron: true,
     };
 
@@ -344,6 +384,8 @@ impl Plan {
             tasks_per_workflow: limits.tasks_per_workflow.map(Into::into),
             concurrent_runs: limits.concurrent_runs.map(Into::into),
             executions_per_month: limits.executions_per_month,
+            descendants_per_run: limits.descendants_per_run.map(Into::into),
+            run_bytes: limits.run_bytes,
             cron: !limits.no_cron,
         };
         stepwell_engine::Plans::default().by_name.into_iter().map(|(name, limits)| (name, plan(limits))).collect()

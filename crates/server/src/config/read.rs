@@ -57,8 +57,15 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     });
     fields.set("slots", &mut config.slots, values::positive);
     config.slots_per_organisation = fields.take("slots_per_organisation", values::positive);
+    fields.set("descendants_per_run", &mut config.descendants_per_run, values::positive);
     fields.set("drain", &mut config.drain, values::length);
     config.given_private_addresses = fields.take("private_addresses", values::flag);
+    fields.set("own_address", &mut config.own_address, values::flag);
+    fields.section("javascript", |fields| {
+        config.javascript.workers = fields.take("workers", values::positive);
+        fields.set("timeout", &mut config.javascript.timeout, values::positive_length);
+        fields.set("memory", &mut config.javascript.memory, values::size);
+    });
     fields.section("limits", |fields| limits(config, fields));
     fields.named("plans", |name, value, path| {
         // A custom plan has only the limits that it sets.
@@ -101,6 +108,7 @@ fn limits(config: &mut Config, fields: &mut Fields<'_>) {
     let limits = &mut config.limits;
     fields.set("body", &mut limits.body, values::size);
     fields.set("depth", &mut limits.depth, values::positive);
+    fields.set("values", &mut limits.values, values::positive);
     limits.requests_per_second = fields.take("requests_per_second", values::positive);
     limits.given_burst = fields.take("burst", values::positive);
     if limits.given_burst.is_some() && limits.requests_per_second.is_none() {
@@ -110,6 +118,9 @@ fn limits(config: &mut Config, fields: &mut Fields<'_>) {
     fields.set("header_timeout", &mut limits.header_timeout, values::positive_length);
     fields.set("body_timeout", &mut limits.body_timeout, values::positive_length);
     fields.set("live_streams", &mut limits.live_streams, values::positive);
+    limits.live_streams_per_organisation = fields.take("live_streams_per_organisation", values::positive);
+    fields.set("live_streams_per_key", &mut limits.live_streams_per_key, values::positive);
+    fields.set("run_bytes", &mut limits.run_bytes, values::size);
 }
 
 fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {
@@ -117,6 +128,8 @@ fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {
     fields.set("tasks_per_workflow", &mut plan.tasks_per_workflow, values::limit);
     fields.set("concurrent_runs", &mut plan.concurrent_runs, values::limit);
     fields.set("executions_per_month", &mut plan.executions_per_month, values::limit);
+    fields.set("descendants_per_run", &mut plan.descendants_per_run, values::limit);
+    fields.set("run_bytes", &mut plan.run_bytes, values::size_limit);
     fields.set("cron", &mut plan.cron, values::flag);
 }
 

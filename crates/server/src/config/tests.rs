@@ -53,6 +53,7 @@ cors: {origins: ["https://App.example.com", "http://localhost:5173"]}
 log: {format: json, level: debug}
 slots: 7
 slots_per_organisation: 3
+descendants_per_run: 200
 drain: 1m
 private_addresses: true
 limits:
@@ -91,6 +92,7 @@ metrics: {token: abcdef}
     assert_eq!(config.cors.origins, ["https://app.example.com", "http://localhost:5173"]);
     assert_eq!(config.log, Log { format: LogFormat::Json, level: Level::Debug });
     assert_eq!((config.slots.get(), config.slots_per_organisation.map(NonZeroU32::get)), (7, Some(3)));
+    assert_eq!(config.descendants_per_run.get(), 200);
     assert_eq!(config.drain, Millis::from_secs(60));
     assert!(config.private_addresses());
     let limits = &config.limits;
@@ -137,7 +139,15 @@ fn every_key_is_in_the_documents() {
     let document = include_str!("../../../../docs/configuration.md");
     let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(&config) else { panic!("an object") };
     for (key, value) in keys {
-        let plan = ["workflows", "tasks_per_workflow", "concurrent_runs", "executions_per_month", "cron"];
+        let plan = [
+            "workflows",
+            "tasks_per_workflow",
+            "concurrent_runs",
+            "executions_per_month",
+            "descendants_per_run",
+            "run_bytes",
+            "cron",
+        ];
         let names = match value {
             _ if key == "plans" => plan.map(String::from).to_vec(),
             serde_json::Value::Object(inner) => inner.keys().map(|name| format!("{key}.{name}")).collect(),

@@ -114,6 +114,14 @@ pub fn size(value: &Value) -> Result<u64, Wrong> {
     found.filter(|&bytes| bytes > 0).ok_or_else(|| "this is not a size; write 512KB, 10MB or a number of bytes".into())
 }
 
+/// A size, or `unlimited`.
+pub fn size_limit(value: &Value) -> Result<Option<u64>, Wrong> {
+    match value {
+        Value::String(text) if text == "unlimited" => Ok(None),
+        other => size(other).map(Some),
+    }
+}
+
 fn bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -1,16 +1,19 @@
 //! The watchers: their limit, when the log is followed for them, and their shutdown.
 
 use super::follow::{self, Batch};
+use super::stream::Over;
+use crate::config::Limits;
 use crate::error::Problem;
+use crate::shares::{Capacity, Hold, Payer, Shares};
 use axum::http::StatusCode;
 use metrics::gauge;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stepwell_engine::notify::Gates;
-use stepwell_engine::{Engine, Error};
-use stepwell_store::RunId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
+use stepwell_engine::{Caller, Engine, Error};
+use stepwell_store::{OrgId, RunId};
+use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 
 /// Number of runs whose workflow is cached.
@@ -23,6 +26,10 @@ const START_WITHIN: Duration = Duration::from_secs(5);
 pub struct Settings {
     /// Open streams at a time.
     pub streams: u32,
+    /// The same, of one organisation.
+    pub per_organisation: u32,
+    /// The same, of one key.
+    pub per_key: u32,
     /// How long a client may accept no data before it is dropped.
     pub patience: Duration,
     /// How often an idle stream sends a keep-alive.
@@ -42,6 +49,8 @@ impl Settings {
     pub fn new(streams: u32) -> Settings {
         Settings {
             streams,
+            per_organisation: streams,
+            per_key: streams,
             patience: Duration::from_secs(30),
             keep_alive: Duration::from_secs(15),
             recheck: Duration::from_secs(30),
@@ -60,7 +69,9 @@ pub struct Hub {
     pub(super) batches: broadcast::Sender<Arc<Batch>>,
     pub(super) state: watch::Sender<State>,
     stopped: watch::Sender<bool>,
-    places: Arc<Semaphore>,
+    places: Arc<Shares>,
+    /// Open streams by organisation and key.
+    by_key: Mutex<HashMap<(OrgId, String), u32>>,
     known: Mutex<HashMap<RunId, Arc<About>>>,
 }
 
@@ -99,8 +110,10 @@ pub(super) struct About {
 
 impl Hub {
     /// Must be called within a runtime.
-    pub fn start(engine: Engine, most_streams: u32) -> Arc<Hub> {
-        Hub::with(engine, Settings::new(most_streams))
+    pub fn start(engine: Engine, limits: &Limits) -> Arc<Hub> {
+        let settings = Settings::new(limits.live_streams.get());
+        let per_organisation = limits.live_streams_per_organisation.map_or(settings.streams, Into::into);
+        Hub::with(engine, Settings { per_organisation, per_key: limits.live_streams_per_key.get(), ..settings })
     }
 
     pub fn with(engine: Engine, settings: Settings) -> Arc<Hub> {
@@ -110,10 +123,16 @@ impl Hub {
             batches: broadcast::channel(settings.behind).0,
             state: watch::Sender::default(),
             stopped: watch::Sender::default(),
-            places: Arc::new(Semaphore::new(settings.streams as usize)),
+            places: Shares::new(Capacity {
+                total: settings.streams.into(),
+                reserve: 0,
+                most: settings.per_organisation.into(),
+            }),
+            by_key: Mutex::default(),
             known: Mutex::default(),
         });
-        tokio::spawn(follow::run(hub.clone()));
+        let followed = hub.clone();
+        hub.engine.supervisor().spawn("live events", move || follow::run(followed.clone()));
         hub
     }
 
@@ -147,16 +166,21 @@ impl Hub {
     }
 
     /// Registers a watcher. Everything committed after this returns is forwarded to it.
-    pub(crate) async fn watch(self: &Arc<Hub>) -> Result<Watch, Problem> {
+    pub(crate) async fn watch(self: &Arc<Hub>, caller: &Caller) -> Result<Watch, Problem> {
         let unavailable = |detail| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail);
-        let permit = self.places.clone().try_acquire_owned().map_err(|_| {
-            let detail = format!("the limit of {} live streams is reached", self.settings.streams);
-            let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too-many-streams", detail);
-            Problem { retry_after: Some(self.settings.keep_alive), ..problem }
+        let key = self.count(caller)?;
+        let place = self.places.enter(Payer::Organisation(caller.org));
+        place.try_grow(1).map_err(|_| {
+            let Settings { streams, per_organisation, .. } = self.settings;
+            let detail = match per_organisation < streams {
+                true => format!("the limit of {per_organisation} live streams of one organisation is reached"),
+                false => format!("the limit of {streams} live streams is reached"),
+            };
+            self.too_many(detail)
         })?;
         let batches = self.batches.subscribe();
         self.state.send_modify(State::enter);
-        let watch = Watch { batches, hub: self.clone(), _permit: permit };
+        let watch = Watch { batches, hub: self.clone(), place, _key: key };
         let mut state = self.state.subscribe();
         let following = timeout(START_WITHIN, follow::until(&mut state, |state| state.following));
         tokio::select! {
@@ -167,6 +191,27 @@ impl Hub {
                 Err(_) => Err(unavailable("the log cannot be read at the moment")),
             },
         }
+    }
+
+    /// Counts a stream of the caller's key.
+    fn count(self: &Arc<Hub>, caller: &Caller) -> Result<OfKey, Problem> {
+        let key = (caller.org, caller.key.as_deref().unwrap_or(&caller.name).to_string());
+        let mut by_key = self.by_key();
+        let open = by_key.entry(key.clone()).or_default();
+        if *open >= self.settings.per_key {
+            return Err(self.too_many(format!("the limit of {} live streams of one key is reached", open)));
+        }
+        *open += 1;
+        Ok(OfKey { hub: self.clone(), key })
+    }
+
+    fn too_many(&self, detail: String) -> Problem {
+        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too-many-streams", detail);
+        Problem { retry_after: Some(self.settings.keep_alive), ..problem }
+    }
+
+    fn by_key(&self) -> std::sync::MutexGuard<'_, HashMap<(OrgId, String), u32>> {
+        self.by_key.lock().expect("nothing panics while it counts streams")
     }
 
     /// Returns `None` if the run is gone.
@@ -201,7 +246,48 @@ impl Hub {
 pub(crate) struct Watch {
     pub batches: broadcast::Receiver<Arc<Batch>>,
     pub hub: Arc<Hub>,
-    _permit: OwnedSemaphorePermit,
+    place: Hold,
+    _key: OfKey,
+}
+
+/// A stream counted for its key.
+struct OfKey {
+    hub: Arc<Hub>,
+    key: (OrgId, String),
+}
+
+impl Drop for OfKey {
+    fn drop(&mut self) {
+        let mut by_key = self.hub.by_key();
+        if let Some(open) = by_key.get_mut(&self.key) {
+            *open -= 1;
+            if *open == 0 {
+                by_key.remove(&self.key);
+            }
+        }
+    }
+}
+
+impl Watch {
+    /// Resolves when all streams must end, or when another organisation needs the place of this one.
+    pub fn end(&self) -> impl Future<Output = Over> + Send + use<> {
+        let (end, reclaimed) = (self.hub.end(), self.place.reclaimed());
+        async move {
+            tokio::select! {
+                () = end => Over::Stopped,
+                () = reclaimed => Over::Reclaimed,
+            }
+        }
+    }
+
+    /// The same, at once.
+    pub fn is_over(&self) -> Result<(), Over> {
+        match (self.hub.is_stopped(), self.place.is_reclaimed()) {
+            (true, _) => Err(Over::Stopped),
+            (_, true) => Err(Over::Reclaimed),
+            (false, false) => Ok(()),
+        }
+    }
 }
 
 impl Drop for Watch {

@@ -51,7 +51,7 @@ pub async fn event_stream(
         Some(name) => Some(app.engine.workflows(&caller).get(name).await?.row.workflow.clone()),
         None => None,
     };
-    let watch = app.hub.watch().await?;
+    let watch = app.hub.watch(&caller).await?;
     let now = app.engine.log().progress().await?;
     let (mut reached, seen) = stopped.unwrap_or_else(|| (Reached { progress: now.clone(), row: None }, None));
     if !now.covers(&reached.progress) {
@@ -99,12 +99,15 @@ impl Events {
         self.stream.write(text, None).await
     }
 
-    /// Sends the rows in the store.
+    /// Sends the rows of the organisation in the store.
     async fn past(&mut self) -> Result<(), Over> {
+        // Read first: all rows up to here are on disk, and those of others are passed without being read.
+        let now = self.stream.app.engine.log().progress().await?;
         loop {
             // Many pages may contain no event for this client.
             self.stream.tend().await?;
-            let rows = self.stream.app.engine.log().feed(&self.reached.progress, PAGE).await?;
+            let log = self.stream.app.engine.log();
+            let rows = log.feed_of(self.caller.org, &self.reached.progress, PAGE).await?;
             let last = rows.len() < PAGE as usize;
             for fed in rows {
                 self.take(fed.log.position);
@@ -115,6 +118,7 @@ impl Events {
                 }
             }
             if last {
+                now.positions().for_each(|position| self.reached.progress.pass(position));
                 return Ok(());
             }
         }

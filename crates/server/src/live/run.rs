@@ -48,7 +48,7 @@ pub async fn run_stream(
     caller.check(Right::Read)?;
     let cursor = Cursor::asked(&credentials.headers, after.after.as_deref())?.unwrap_or_default();
     let id = find(&app, &caller, &run).await?.id;
-    let watch = app.hub.watch().await?;
+    let watch = app.hub.watch(&caller).await?;
     // Registered first: commits from here on are forwarded, and the rows read below connect to them.
     let row = find(&app, &caller, &run).await?;
     let ended = is_over(&row.status).then(|| row.status.clone());

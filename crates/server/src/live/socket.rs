@@ -21,6 +21,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use stepwell_core::json;
 use stepwell_engine::commands::Right;
 use stepwell_engine::{Caller, Error};
 use stepwell_store::{RunId, StoredLog, Version};
@@ -31,6 +32,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 const MOST_JOINED: usize = 100;
 /// Maximum size of a client's message in bytes.
 const MAX_MESSAGE: usize = 64 * 1024;
+/// Maximum number of values in a client's message.
+const MOST_VALUES: usize = 100;
 /// Rows of one run that are reported change by change. Older rows only contribute to the state.
 const MOST_ROWS: i64 = 1_000;
 
@@ -49,7 +52,7 @@ pub async fn live_socket(
 ) -> Result<Response, Problem> {
     caller.check(Right::Read)?;
     let upgrade = upgrade.map_err(|rejection| Problem::bad_request("not-a-websocket", rejection.body_text()))?;
-    let watch = app.hub.watch().await?;
+    let watch = app.hub.watch(&caller).await?;
     let upgrade = upgrade.max_message_size(MAX_MESSAGE).max_frame_size(MAX_MESSAGE);
     Ok(upgrade.on_upgrade(move |socket| async move {
         let now = Instant::now();
@@ -97,13 +100,13 @@ impl<P: Into<Problem>> From<P> for Refused {
 impl Session {
     /// Returns only with the reason why the session ended.
     async fn serve(&mut self) -> Result<(), Over> {
-        let end = self.watch.hub.end();
+        let end = self.watch.end();
         tokio::pin!(end);
         loop {
             let due = self.due;
             tokio::select! {
                 biased;
-                () = &mut end => return Err(Over::Stopped),
+                over = &mut end => return Err(over),
                 () = sleep_until(due.recheck) => self.recheck().await?,
                 () = sleep_until(due.ping) => {
                     self.due.ping = Instant::now() + self.settings.ping;
@@ -133,7 +136,7 @@ impl Session {
                 Ok(Err(_)) => Err(Over::Left),
                 Err(_) => Err(Over::Slow),
             },
-            () = self.watch.hub.end() => Err(Over::Stopped),
+            over = self.watch.end() => Err(over),
         }
     }
 
@@ -148,6 +151,7 @@ impl Session {
     async fn close(mut self, over: Over) {
         let (code, reason) = match over {
             Over::Stopped => (close_code::AWAY, "the server is stopping"),
+            Over::Reclaimed => (close_code::AGAIN, "another organisation needs the place of this stream"),
             Over::Barred => (close_code::POLICY, "you are no longer allowed to read runs"),
             Over::Broken => (close_code::ERROR, "the log cannot be read at the moment"),
             Over::Done | Over::Left | Over::Slow | Over::Silent => return,
@@ -177,6 +181,10 @@ impl Session {
     /// Handles a message and returns the responses.
     async fn obey(&mut self, text: &str) -> Result<Vec<String>, Refused> {
         let invalid = |error| Problem::bad_request("invalid-json", format!("the message is not JSON: {error}"));
+        let found = json::measure(text.as_bytes());
+        if found.values > MOST_VALUES {
+            return Err(Problem::bad_request("invalid-json", "the message has too many values").into());
+        }
         let said: Value = serde_json::from_str(text).map_err(invalid)?;
         let event = said.get("event").or_else(|| said.get("type")).and_then(Value::as_str);
         let run = said.get("data").unwrap_or(&said).get("runId").and_then(Value::as_str).map(str::to_string);

@@ -78,6 +78,8 @@ pub enum Over {
     Silent,
     /// The caller may no longer read runs.
     Barred,
+    /// Another organisation needed its place.
+    Reclaimed,
     /// The server stops.
     Stopped,
     /// The log could not be read.
@@ -92,6 +94,7 @@ impl Over {
             Over::Slow => "slow",
             Over::Silent => "silent",
             Over::Barred => "barred",
+            Over::Reclaimed => "reclaimed",
             Over::Broken => "broken",
         };
         counter!("stepwell_live_dropped_total", "why" => why).increment(1);
@@ -172,7 +175,7 @@ impl Stream {
                 Ok(Err(_)) => Err(Over::Left),
                 Err(_) => Err(Over::Slow),
             },
-            () = self.watch.hub.end() => Err(Over::Stopped),
+            over = self.watch.end() => Err(over),
         }
     }
 
@@ -181,9 +184,7 @@ impl Stream {
         if self.out.is_closed() {
             return Err(Over::Left);
         }
-        if self.watch.hub.is_stopped() {
-            return Err(Over::Stopped);
-        }
+        self.watch.is_over()?;
         let now = time::Instant::now();
         if now >= self.recheck {
             self.recheck = now + self.watch.hub.settings.recheck;
@@ -196,13 +197,13 @@ impl Stream {
 
     /// Waits for something to send.
     pub async fn next(&mut self) -> Result<Next, Over> {
-        let end = self.watch.hub.end();
+        let end = self.watch.end();
         tokio::pin!(end);
         loop {
             self.tend().await?;
             tokio::select! {
                 biased;
-                () = &mut end => return Err(Over::Stopped),
+                over = &mut end => return Err(over),
                 () = self.out.closed() => return Err(Over::Left),
                 () = sleep_until(self.recheck) => {}
                 batch = self.watch.batches.recv() => return match batch {

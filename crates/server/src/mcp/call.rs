@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use stepwell_engine::commands::{self as engine, Decision, Source, State, Trigger, WorkflowQuery};
-use stepwell_engine::schema::Schema;
+use stepwell_engine::schema::OwnSchema;
 use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
 
@@ -156,6 +156,9 @@ impl Call<'_> {
         let mut text = format!("Version {} of {:?} {what}. Start it with workflow_start", row.version, row.name);
         match &tool {
             Some(tool) => text += &format!(" or the tool {tool}."),
+            None if defined.compiled.definition.expose_as_tool && self.caller.grants.is_agent() => {
+                text += ". It is not offered as a tool until a person accepts it (`stepwell tool accept`).";
+            }
             None => text.push('.'),
         }
         let shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,
@@ -267,6 +270,13 @@ impl Call<'_> {
             (None, Some(run), Some(step)) => (run, step),
             _ => return Err(Problem::input("step_name", "pass run_id and step_name, or only step_id")),
         };
+        if approve {
+            let asked = ApprovalView::from(self.app.engine.gates(self.caller).get(&run, &step).await?);
+            if !gates::fits(&asked) {
+                let status = axum::http::StatusCode::FORBIDDEN;
+                return Err(Problem::new(status, "not-shown", text::elsewhere(&asked)));
+            }
+        }
         let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
         self.app.engine.gates(self.caller).answer(&run, &step, decision).await?;
         self.after(&run).await
@@ -312,7 +322,7 @@ fn seconds(wait: f64) -> Duration {
 /// Reports everything wrong with the arguments of a call.
 fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
     shallow(arguments, app)?;
-    let schema = Schema::compile(&named.input()).expect("a test compiles every schema");
+    let schema = OwnSchema::compile(&named.input()).expect("a test compiles every schema");
     let errors: Vec<FaultView> = schema.faults(arguments).take(MOST_FAULTS).map(FaultView::from).collect();
     if let Some(first) = errors.first() {
         let Problem { detail, .. } = Problem::input(&first.path, first.message.clone());

@@ -9,13 +9,14 @@ use crate::error::Problem;
 use crate::view::{ApprovalView, Run};
 use rmcp::model::InputRequest;
 use serde_json::{Map, Value, json};
+use stepwell_core::approval::{call_lines, shows_all, without_answer};
 use stepwell_engine::Caller;
 use stepwell_engine::commands::{Decision, Right};
 
 /// Maximum number of gates of one run that are read.
 const MOST: usize = 20;
-/// Maximum length of the calls behind a gate in a message.
-const SHOWN: usize = 4_000;
+/// Characters of a question. A longer one is not asked over MCP, because a client may cut it.
+const MAX_QUESTION: usize = 8_000;
 /// Fields of every request besides the gate's own form.
 const DECISION: &str = "decision";
 const COMMENT: &str = "comment";
@@ -51,8 +52,11 @@ pub fn path(key: &str) -> &str {
     before.rsplit_once('#').map_or(before, |(path, _)| path)
 }
 
-/// The elicitation request of a gate. `None` if it cannot be expressed as one.
+/// The elicitation request of a gate. `None` if it cannot be expressed as one, or not shown in full.
 pub fn question(approval: &ApprovalView) -> Option<InputRequest> {
+    if !fits(approval) {
+        return None;
+    }
     let asked = json!({"method": "elicitation/create", "params": {
         "mode": "form", "message": message(approval), "requestedSchema": schema(&approval.asks["form"])}});
     serde_json::from_value(asked).ok().or_else(|| {
@@ -62,6 +66,12 @@ pub fn question(approval: &ApprovalView) -> Option<InputRequest> {
     })
 }
 
+/// Whether everything that the gate asks can be shown to a person over MCP.
+pub fn fits(approval: &ApprovalView) -> bool {
+    let form = approval.asks["form"].to_string();
+    shows_all(&approval.asks) && message(approval).chars().count() + form.chars().count() <= MAX_QUESTION
+}
+
 fn message(approval: &ApprovalView) -> String {
     let asks = &approval.asks;
     let mut text = format!("Workflow {:?} asks at {:?}", approval.workflow, approval.step);
@@ -69,10 +79,11 @@ fn message(approval: &ApprovalView) -> String {
         Some(message) => text += &format!(": {message}"),
         None => text += " for an approval.",
     }
-    if let Some(calls) = asks.get("calls").filter(|calls| calls.as_array().is_some_and(|calls| !calls.is_empty())) {
-        let calls: String = calls.to_string().chars().take(SHOWN).collect();
-        text += &format!("\nCalls to approve: {calls}");
+    let calls = call_lines(asks, usize::MAX);
+    if !calls.is_empty() {
+        text += &format!("\nCalls to approve:\n- {}", calls.join("\n- "));
     }
+    text += &format!("\n{}", without_answer(approval.until.map(|until| until.0), approval.on_timeout.as_deref()));
     text
 }
 
@@ -134,6 +145,11 @@ pub fn decision(approval: &ApprovalView, response: &Value) -> Result<Option<Deci
     }
 }
 
+/// The text in an answer that is read as JSON.
+pub fn json_text(response: &Value) -> Option<&str> {
+    response["content"][DATA].as_str()
+}
+
 fn data(form: &Value, content: &Value) -> Result<Option<Value>, String> {
     if form.is_null() {
         return Ok(None);
@@ -169,6 +185,8 @@ mod tests {
             escalated: false,
             since: Instant(Time(0)),
             until: None,
+            on_timeout: None,
+            warnings: Vec::new(),
             created_by: "ann".into(),
             kind: "approval".into(),
             mine: true,
@@ -194,6 +212,30 @@ mod tests {
         assert_eq!(asked(json!({"properties": {"amount": {"type": "array"}}})), "decision comment data");
         assert_eq!(asked(json!({"properties": {"decision": {"type": "string"}}})), "decision comment data");
         assert_eq!(asked(json!({"type": "array"})), "decision comment data");
+    }
+
+    #[test]
+    fn a_question_lists_every_call_or_is_not_asked() {
+        let asked = |asks: Value| {
+            let gate = ApprovalView { asks, on_timeout: Some("approve".into()), ..gate(Value::Null) };
+            let gate = ApprovalView { until: Some(Instant(Time(0))), ..gate };
+            let question = serde_json::to_value(question(&gate)).unwrap();
+            question["params"]["message"].as_str().map(str::to_string)
+        };
+        let call = |n: usize, text: &str| json!({"step": format!("c{n}"), "kind": "tool", "tool": "t", "input": text});
+        let calls: Vec<Value> = (0..100).map(|n| call(n, "x")).collect();
+        let shown = asked(json!({"message": "well?", "calls": calls, "on_denial": [call(7, "y")]})).unwrap();
+        assert!((0..100).all(|n| shown.contains(&format!("\n- c{n}: tool t \"x\"\n"))), "{shown}");
+        assert!(shown.contains("\n- if denied: c7: tool t \"y\"\n"), "{shown}");
+        assert!(shown.ends_with("Without an answer by 1970-01-01T00:00:00.000Z it counts as approved."), "{shown}");
+        for cut in [
+            json!({"calls": [call(0, &"x".repeat(MAX_QUESTION))]}),
+            json!({"calls": [{"step": "a", "kind": "tool", "too_large_to_show": true}]}),
+            json!({"calls": [call(0, "x")], "more_calls": 1}),
+            json!({"message": "x".repeat(MAX_QUESTION)}),
+        ] {
+            assert_eq!(asked(cut), None);
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ struct Listener<'a> {
 /// Sends notifications until the client disconnects, its key becomes invalid, or the server stops.
 pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) -> Result<(), Problem> {
     // Counts towards the limit of live streams.
-    let _place = app.hub.watch().await?;
+    let place = app.hub.watch(&caller).await?;
     let parts = subscription.request_context().extensions.get::<Parts>();
     let parts = parts.ok_or_else(|| Problem::from(Error::Unavailable("the request has no caller".into())))?.clone();
     let offered = app.engine.mcp_servers(&caller).offered();
@@ -59,7 +59,7 @@ pub async fn run(app: &App, caller: Caller, subscription: &SubscriptionContext) 
     for n in 1_u32.. {
         tokio::select! {
             () = subscription.cancelled() => return Ok(()),
-            () = app.hub.stopping() => return Ok(()),
+            _ = place.end() => return Ok(()),
             () = tokio::time::sleep(LOOK) => {}
         }
         if !listener.poll(n.is_multiple_of(RECHECK)).await? {

@@ -41,14 +41,22 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::Value;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 use stepwell_engine::Caller;
+use tokio::time::timeout;
 
 /// The server's instructions for clients.
 const INSTRUCTIONS: &str = "Stepwell runs durable workflows: steps survive crashes, waits cost nothing, and people \
 approve what needs approval. List workflows with workflow_list_definitions, start one with workflow_start and follow \
 its run with workflow_status. A run that waits for an approval continues once an approver has answered: do not start \
 it again. The prompt define_workflow documents the format of definitions.";
+
+/// Levels that a message may have beyond those of its arguments, which are checked again when they are known.
+const ENVELOPE: usize = 32;
+/// After this time the memory of a request is free for others.
+const HANDLED_WITHIN: Duration = Duration::from_secs(1);
 
 /// `/mcp`, for callers with a key.
 pub fn router(app: &App) -> Router<App> {
@@ -70,8 +78,15 @@ async fn admit(State(app): State<App>, request: Request, next: Next) -> Result<R
     let (mut parts, body) = request.into_parts();
     let Auth(caller) = Auth::from_request_parts(&mut parts, &app).await?;
     parts.extensions.insert(caller);
-    let Raw(bytes) = Raw::from_request(Request::from_parts(parts.clone(), body), &app).await?;
-    Ok(next.run(Request::from_parts(parts, Body::from(bytes))).await)
+    let raw = Raw::from_request(Request::from_parts(parts.clone(), body), &app).await?;
+    raw.admit(&app, ENVELOPE).await?;
+    let mut response = pin!(next.run(Request::from_parts(parts, Body::from(raw.bytes.clone()))));
+    // A call that waits for a run does not keep the memory of its request from others.
+    if let Ok(response) = timeout(HANDLED_WITHIN, response.as_mut()).await {
+        return Ok(response);
+    }
+    drop(raw);
+    Ok(response.await)
 }
 
 /// Programs send no origin. Pages of other origins are not trusted.

@@ -7,6 +7,7 @@ use crate::app::App;
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::Value;
 use std::sync::Arc;
+use stepwell_core::unseen::{removed, rewrite};
 use stepwell_engine::commands::CALLED;
 use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
@@ -25,12 +26,17 @@ pub async fn find(app: &App, caller: &Caller, name: &str) -> Result<Option<Other
     Ok(offered.map(Other::Tool))
 }
 
-/// The tool as its server offers it, except for its name. It has no output schema, because a call may have to wait for
-/// approval.
+/// The tool as its server offers it, except for its name and for characters that a reader does not see. It has no output
+/// schema, because a call may have to wait for approval.
 pub fn tool(offered: &Offered) -> Tool {
-    let mut tool = Tool::new(offered.name.clone(), offered.description.clone(), object(offered.input_schema.clone()));
-    tool.title = offered.title.clone();
-    let given = offered.annotations.clone().and_then(|given| serde_json::from_value::<ToolAnnotations>(given).ok());
+    let mut schema = offered.input_schema.clone();
+    rewrite(&mut schema, removed);
+    let description = removed(&offered.description).into_owned();
+    let mut tool = Tool::new(offered.name.clone(), description, object(schema));
+    tool.title = offered.title.as_deref().map(|title| removed(title).into_owned());
+    let mut annotations = offered.annotations.clone();
+    annotations.iter_mut().for_each(|hints| rewrite(hints, removed));
+    let given = annotations.and_then(|given| serde_json::from_value::<ToolAnnotations>(given).ok());
     tool.annotations = given;
     tool
 }

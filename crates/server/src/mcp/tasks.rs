@@ -6,8 +6,10 @@
 use super::runs::{RunState, read};
 use super::{Client, gates, proxied, text};
 use crate::app::App;
+use crate::body::within;
 use crate::error::Problem;
 use crate::view::ApprovalView;
+use axum::http::StatusCode;
 use rmcp::model::*;
 use serde_json::Value;
 use stepwell_core::event::Ignored;
@@ -19,6 +21,8 @@ const SOON: u64 = 1_000;
 const LATER: u64 = 5_000;
 /// Maximum number of answers in one request.
 const MOST: usize = 50;
+/// Maximum length of an unknown question's name in an error.
+const MOST_SHOWN: usize = 100;
 
 /// The task of a run that was just started.
 pub async fn begun(app: &App, caller: &Caller, run: &str) -> Result<CreateTaskResult, Problem> {
@@ -84,24 +88,42 @@ fn fields(result: &CallToolResult) -> JsonObject {
     }
 }
 
-/// Submits answers to gates. A refused answer is recorded and reported by the next read of the task.
+/// Submits answers to gates. A refused answer is recorded and reported by the next read of the task. Only answers of
+/// an approver to an open gate are recorded; others are refused at once.
 pub async fn update(app: &App, caller: &Caller, run: &str, answers: InputResponses) -> Result<(), Problem> {
+    if answers.len() > MOST {
+        return Err(Problem::input("inputResponses", format!("at most {MOST} answers can be sent at a time")));
+    }
     let state = read(app, caller, run).await?;
-    for (key, response) in answers.into_iter().take(MOST) {
-        let gate = state.approvals.iter().find(|gate| gates::key(gate) == key);
-        if let Err(reason) = answer(app, caller, gate, &response).await {
-            app.engine.gates(caller).note_refusal(run, Refusal { step: key, reason }).await?;
+    let mut refused = None;
+    for (key, response) in answers {
+        let Some(gate) = state.approvals.iter().find(|gate| gate.step == gates::path(&key)) else {
+            let name: String = key.chars().take(MOST_SHOWN).collect();
+            refused = Some(Problem::input("inputResponses", format!("there is no open question {name:?}")));
+            continue;
+        };
+        if !gate.mine {
+            let detail = format!("this key is not allowed to answer {:?}", gate.step);
+            refused = Some(Problem::new(StatusCode::FORBIDDEN, "forbidden", detail));
+            continue;
+        }
+        let done = match gates::key(gate) == key {
+            true => answer(app, caller, gate, &response).await,
+            false => Err("the question is no longer open, or has changed".to_string()),
+        };
+        if let Err(reason) = done {
+            app.engine.gates(caller).note_refusal(run, Refusal { step: gates::key(gate), reason }).await?;
         }
     }
-    Ok(())
+    refused.map_or(Ok(()), Err)
 }
 
-async fn answer(app: &App, caller: &Caller, gate: Option<&ApprovalView>, response: &Value) -> Result<(), String> {
-    let Some(gate) = gate else {
-        return Err("the question is no longer open, or has changed".into());
-    };
-    if !gate.mine {
-        return Err("this key is not allowed to answer it".into());
+async fn answer(app: &App, caller: &Caller, gate: &ApprovalView, response: &Value) -> Result<(), String> {
+    if let Some(text) = gates::json_text(response) {
+        within(text.as_bytes(), app, 0).map_err(|problem| problem.detail)?;
+    }
+    if !gates::fits(gate) {
+        return Err(text::elsewhere(gate));
     }
     let Some(decision) = gates::decision(gate, response)? else { return Ok(()) };
     let done = app.engine.gates(caller).answer(&gate.run_id, &gate.step, decision).await;

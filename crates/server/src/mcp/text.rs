@@ -1,10 +1,12 @@
 //! Texts for agents: short, with the next call to make.
 
+use super::gates;
 use crate::error::Problem;
 use crate::view::{ApprovalView, FaultView, Run};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 use std::fmt::Write;
+use stepwell_core::approval::without_answer;
 
 /// Maximum length of a value in a text. The structured content has all of it.
 const SHOWN: usize = 4_000;
@@ -79,15 +81,28 @@ pub fn run(run: &Run, approvals: &[ApprovalView], may_read: bool) -> String {
     text
 }
 
+/// Where to answer a gate that cannot be shown in full over MCP.
+pub fn elsewhere(approval: &ApprovalView) -> String {
+    let ApprovalView { run_id, step, .. } = approval;
+    format!(
+        "It is too long to be shown in full here: answer it in the dashboard, or with `stepwell approve {run_id} {step}`."
+    )
+}
+
 fn gate(approval: &ApprovalView) -> String {
     let message = approval.asks["message"].as_str().unwrap_or_default();
     let asked = if message.is_empty() { String::new() } else { format!(" {message:?}") };
+    let silence = without_answer(approval.until.map(|until| until.0), approval.on_timeout.as_deref());
     if !approval.mine {
-        return format!("Someone else has to answer{asked} at {:?}; this key is not allowed to.", approval.step);
+        let step = &approval.step;
+        return format!("Someone else has to answer{asked} at {step:?}; this key is not allowed to. {silence}");
+    }
+    if !gates::fits(approval) {
+        return format!("You are asked{asked} at {:?}. {} {silence}", approval.step, elsewhere(approval));
     }
     let digest = approval.digest.as_ref().map(|digest| format!(", digest {digest:?}")).unwrap_or_default();
     format!(
-        "You may answer{asked}: workflow_approve or workflow_deny with run_id {:?}, step_name {:?}{digest}.",
+        "You may answer{asked}: workflow_approve or workflow_deny with run_id {:?}, step_name {:?}{digest}. {silence}",
         approval.run_id, approval.step
     )
 }

@@ -83,7 +83,7 @@ impl Exporter {
     }
 
     /// Exports spans until `stop`, then the remaining ones within a time limit.
-    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+    pub async fn run(&mut self, stop: impl Future<Output = ()>) {
         tokio::select! {
             () = self.follow() => {}
             () = stop => {}

@@ -45,7 +45,7 @@ async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<
 async fn create_user(
     State(app): State<App>,
     Auth(caller): Auth,
-    Json(request): Json<NewUserRequest>,
+    Json(request, ..): Json<NewUserRequest>,
 ) -> Answer<(StatusCode, Reply<Data<UserView>>)> {
     let NewUserRequest { name, roles, grants } = request;
     let user = app.engine.users(&caller).create(NewUser { name, roles, grants }).await?;
@@ -68,7 +68,7 @@ async fn change_user(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(user): Path<String>,
-    Json(request): Json<UserChangeRequest>,
+    Json(request, ..): Json<UserChangeRequest>,
 ) -> Answer<Reply<Data<UserView>>> {
     let UserChangeRequest { roles, grants, disabled } = request;
     let changed = app.engine.users(&caller).change(&user, UserChange { roles, grants, disabled }).await?;
@@ -100,7 +100,7 @@ async fn put_role(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(role): Path<String>,
-    Json(request): Json<RoleRequest>,
+    Json(request, ..): Json<RoleRequest>,
 ) -> Answer<Reply<Data<RoleView>>> {
     Ok(Reply(Data { data: app.engine.roles(&caller).put(&role, request.grants).await?.into() }))
 }
@@ -128,7 +128,7 @@ async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<K
 async fn create_key(
     State(app): State<App>,
     Auth(caller): Auth,
-    Json(request): Json<NewKeyRequest>,
+    Json(request, ..): Json<NewKeyRequest>,
 ) -> Answer<(StatusCode, Reply<Data<NewKeyView>>)> {
     let NewKeyRequest { user, name, agent, grants, expires_at } = request;
     let new = NewKey { user, name, agent, grants, expires: expires_at.map(|at| at.0) };
@@ -144,7 +144,7 @@ async fn change_key(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(key): Path<String>,
-    Json(request): Json<KeyChangeRequest>,
+    Json(request, ..): Json<KeyChangeRequest>,
 ) -> Answer<Reply<Data<KeyView>>> {
     let KeyChangeRequest { name, paused } = request;
     Ok(Reply(Data { data: app.engine.keys(&caller).change(&key, KeyChange { name, paused }).await?.into() }))

@@ -37,7 +37,7 @@ async fn channels(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Pa
 async fn create_channel(
     State(app): State<App>,
     Auth(caller): Auth,
-    Json(request): Json<NewChannelRequest>,
+    Json(request, ..): Json<NewChannelRequest>,
 ) -> Answer<(StatusCode, Reply<Data<NewChannelView>>)> {
     let (channel, secret) = app.engine.channels(&caller).create(request.into()).await?;
     Ok((StatusCode::CREATED, Reply(Data { data: NewChannelView { is: channel.into(), secret } })))
@@ -77,7 +77,7 @@ async fn preferences(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply
 async fn change_preferences(
     State(app): State<App>,
     Auth(caller): Auth,
-    Json(request): Json<PreferencesView>,
+    Json(request, ..): Json<PreferencesView>,
 ) -> Answer<Reply<Data<PreferencesView>>> {
     Ok(Reply(Data { data: app.engine.channels(&caller).change_preferences(request.into()).await?.into() }))
 }

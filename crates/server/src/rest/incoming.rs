@@ -3,17 +3,19 @@
 
 use super::{Answer, Problems};
 use crate::app::App;
-use crate::body::{Raw, any};
+use crate::auth::guessed;
+use crate::body::Raw;
 use crate::error::Problem;
+use crate::shares::Payer;
 use crate::view::*;
 use axum::Json as Reply;
-use axum::extract::{ConnectInfo, FromRequest, Path, Request, State};
-use axum::http::{StatusCode, header};
+use axum::extract::{FromRequest, Path, Request, State};
+use axum::http::{Extensions, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use serde::Serialize;
-use std::net::SocketAddr;
 use stepwell_core::event::Ignored;
 use stepwell_engine::{Error, Incoming};
+use stepwell_store::OrgId;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -36,31 +38,25 @@ pub fn router() -> OpenApiRouter<App> {
 async fn receive(
     State(app): State<App>,
     Path(token): Path<String>,
-    request: Request,
+    mut request: Request,
 ) -> Answer<(StatusCode, Reply<Data<Triggered>>)> {
     // The body is read only for a valid URL.
-    if !app.engine.inbound().hook_known(&token).await? {
-        guessed(&app, &request)?;
+    let Some(org) = app.engine.inbound().hook_owner(&token).await? else {
+        guessed(&app, request.extensions())?;
         return Err(Problem::not_found("there is no trigger at this URL"));
-    }
+    };
+    request.extensions_mut().insert(Payer::Organisation(org));
     app.rates.ask(&format!("in {}", stepwell_store::digest(&token))).map_err(Problem::too_many)?;
     let headers = request.headers().clone();
-    let Raw(raw) = Raw::from_request(request, &app).await?;
-    let body = any(&raw, &headers, &app)?;
+    let raw = Raw::from_request(request, &app).await?;
+    let body = raw.any(&headers, &app).await?;
     let shown = headers.iter().filter(|(name, _)| !PRIVATE.contains(&name.as_str()));
     let shown = shown.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_string())));
-    let call = Incoming { headers: shown.collect(), raw: raw.to_vec(), body };
-    drop(raw);
+    let call = Incoming { headers: shown.collect(), raw: raw.bytes.to_vec(), body };
     let started = app.engine.inbound().receive(&token, call).await.map_err(outside)?;
     let status = if started.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
     let data = Triggered::new(&started, started.created.into());
     Ok((status, Reply(Data { data })))
-}
-
-/// Slows down guessing of URLs.
-pub(super) fn guessed(app: &App, request: &Request) -> Result<(), Problem> {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip().to_string());
-    app.rates.wrong_key(&peer.unwrap_or_default()).map_err(Problem::too_many)
 }
 
 /// Hides details about users and secrets from external callers.
@@ -96,23 +92,27 @@ struct Received {
 async fn callback(
     State(app): State<App>,
     Path(token): Path<String>,
-    request: Request,
+    mut request: Request,
 ) -> Answer<Reply<Data<Received>>> {
-    match app.engine.inbound().callback_open(&token).await {
-        Ok(()) => {}
-        Err(Error::NotFound { .. }) => {
-            guessed(&app, &request)?;
-            return Err(Problem::not_found("no step has ever waited for a call to this URL"));
-        }
-        Err(error) => return Err(late(error)),
-    }
+    let org = open(&app, &token, request.extensions()).await?;
+    request.extensions_mut().insert(Payer::Organisation(org));
     let headers = request.headers().clone();
-    let Raw(raw) = Raw::from_request(request, &app).await?;
-    let body = any(&raw, &headers, &app)?;
-    drop(raw);
+    let raw = Raw::from_request(request, &app).await?;
+    let body = raw.any(&headers, &app).await?;
     match app.engine.inbound().deliver_webhook(&token, body).await {
         Ok(()) => Ok(Reply(Data { data: Received { received: true } })),
         Err(error) => Err(late(error)),
+    }
+}
+
+/// The organisation of a step that still waits for a call to this URL.
+async fn open(app: &App, token: &str, request: &Extensions) -> Answer<OrgId> {
+    match app.engine.inbound().callback_open(token).await {
+        Err(Error::NotFound { .. }) => {
+            guessed(app, request)?;
+            Err(Problem::not_found("no step has ever waited for a call to this URL"))
+        }
+        opened => opened.map_err(late),
     }
 }
 
@@ -139,8 +139,8 @@ fn late(error: Error) -> Problem {
     responses((status = 200, description = "The purpose of the URL", body = String, content_type = "text/html"),
         (status = 410, description = "Too late", body = ProblemView, content_type = "application/problem+json"),
         Problems))]
-async fn callback_page(State(app): State<App>, Path(token): Path<String>) -> Answer<Response> {
-    app.engine.inbound().callback_open(&token).await.map_err(late)?;
+async fn callback_page(State(app): State<App>, Path(token): Path<String>, request: Request) -> Answer<Response> {
+    open(&app, &token, request.extensions()).await?;
     let page = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Stepwell</title>\
         <p>A workflow waits for a call to this address. Send it as a <code>POST</code>; \
         its body becomes the step's result.</p></html>";

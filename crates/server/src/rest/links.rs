@@ -4,12 +4,12 @@
 mod form;
 mod page;
 
-use super::incoming::guessed;
 use super::{Answer, Problems};
 use crate::app::App;
-use crate::auth::{Auth, is_own_origin};
-use crate::body::{Json, Raw};
+use crate::auth::{Auth, guessed, is_own_origin};
+use crate::body::{Json, Raw, pairs, within};
 use crate::error::Problem;
+use crate::shares::Payer;
 use crate::view::*;
 use axum::Json as Reply;
 use axum::extract::{FromRequest, Path, Request, State};
@@ -46,7 +46,7 @@ async fn make(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
-    Json(request): Json<LinkRequest>,
+    Json(request, ..): Json<LinkRequest>,
 ) -> Answer<(StatusCode, Reply<Data<LinkView>>)> {
     let user = request.user.as_deref().unwrap_or(&caller.name);
     let secret = app.engine.gates(&caller).link(&run, &step, user).await?;
@@ -77,7 +77,7 @@ async fn open(State(app): State<App>, Path(token): Path<String>, request: Reques
     responses((status = 200, description = "Accepted", body = String, content_type = "text/html"),
         (status = 410, description = "It was answered, or is no longer open", body = ProblemView,
             content_type = "application/problem+json"), Problems))]
-async fn answer(State(app): State<App>, Path(token): Path<String>, request: Request) -> Answer<Response> {
+async fn answer(State(app): State<App>, Path(token): Path<String>, mut request: Request) -> Answer<Response> {
     // A foreign page must not answer with a link that it got to know.
     if request.headers().contains_key(ORIGIN) && !is_own_origin(request.headers(), &app.public_url) {
         let detail = "answers are accepted only from the page behind the link";
@@ -89,8 +89,11 @@ async fn answer(State(app): State<App>, Path(token): Path<String>, request: Requ
         Err(error) => return refuse(&app, &request, error),
     };
     let Asks::Open(asks) = &linked.asks else { return show(&linked, page) };
-    let Raw(bytes) = Raw::from_request(request, &app).await?;
-    let sent = Sent::read(&bytes)?;
+    request.extensions_mut().insert(Payer::Organisation(linked.caller.org));
+    let raw = Raw::from_request(request, &app).await?;
+    let sent = Sent::read(pairs(&raw.bytes, &app)?)?;
+    // The whole form may be JSON within a field.
+    within(sent.first(form::WHOLE).unwrap_or_default().as_bytes(), &app, 0)?;
     let answered = match decision(asks, &sent) {
         Ok(decision) => {
             let approve = decision.approve;
@@ -165,7 +168,7 @@ fn refuse(app: &App, request: &Request, error: Error) -> Answer<Response> {
     if !matches!(error, Error::NotFound { .. }) {
         return failed(error, wants_page(request));
     }
-    guessed(app, request)?;
+    guessed(app, request.extensions())?;
     let words = "there is no question at this address";
     match wants_page(request) {
         true => Ok(html(StatusCode::NOT_FOUND, page::words(words))),

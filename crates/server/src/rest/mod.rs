@@ -16,6 +16,7 @@ mod secrets;
 mod servers;
 mod sessions;
 mod steps;
+mod tools;
 mod workflows;
 
 use crate::app::App;
@@ -39,6 +40,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(queries::router())
         .merge(secrets::router())
         .merge(servers::router())
+        .merge(tools::router())
         .merge(channels::router())
         .merge(sessions::router())
         .merge(incoming::router())

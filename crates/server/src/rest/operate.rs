@@ -40,7 +40,7 @@ async fn organisations(State(app): State<App>, Auth(caller): Auth) -> Answer<Rep
 async fn create(
     State(app): State<App>,
     Auth(caller): Auth,
-    Json(request): Json<NewOrganisationRequest>,
+    Json(request, ..): Json<NewOrganisationRequest>,
 ) -> Answer<(StatusCode, Reply<Data<NewOrganisationView>>)> {
     let (made, admin_key) = app.engine.organisations(&caller).create(&request.name, request.plan).await?;
     Ok((StatusCode::CREATED, Reply(Data { data: NewOrganisationView { is: made.into(), admin_key } })))
@@ -54,7 +54,7 @@ async fn plan(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-    Json(request): Json<PlanRequest>,
+    Json(request, ..): Json<PlanRequest>,
 ) -> Answer<Reply<Data<OrganisationView>>> {
     let number = id.parse().map_err(|_| Problem::not_found(format!("there is no organisation {id:?}")))?;
     if request.plan.is_none() && request.limits.is_none() {

@@ -40,11 +40,17 @@ pub fn router(api: &OpenApi) -> Router<App> {
         .route("/readyz", get(ready))
 }
 
-/// 200 when the server is ready: the store responds and the server is not stopping.
+/// 200 when the server is ready: the store responds, all background tasks run, and the server is not stopping.
 async fn ready(State(app): State<App>) -> Result<impl IntoResponse, Problem> {
     let unready = |why: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "not-ready", why);
     if app.engine.is_draining() {
         return Err(unready("the server is stopping".into()));
+    }
+    let gone = app.engine.gone_tasks();
+    if !gone.is_empty() {
+        let why =
+            format!("background tasks keep panicking ({}): see the log, then restart the server", gone.join(", "));
+        return Err(unready(why));
     }
     // A database behind a broken network may take minutes to time out.
     let answer = tokio::time::timeout(PATIENCE, app.engine.log().progress()).await;

@@ -43,7 +43,7 @@ async fn put_policy(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(policy): Path<String>,
-    Json(request): Json<PolicyRequest>,
+    Json(request, ..): Json<PolicyRequest>,
 ) -> Answer<Reply<Data<PolicyView>>> {
     Ok(Reply(Data { data: app.engine.policies(&caller).put(&policy, request.into()).await?.into() }))
 }

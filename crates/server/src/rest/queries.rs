@@ -43,7 +43,7 @@ async fn put_query(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(query): Path<String>,
-    Json(request): Json<QueryRequest>,
+    Json(request, ..): Json<QueryRequest>,
 ) -> Answer<Reply<Data<QueryView>>> {
     Ok(Reply(Data { data: app.engine.queries(&caller).put(&query, request.into()).await?.into() }))
 }

@@ -4,7 +4,7 @@ use super::etag::tagged;
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
-use crate::body::{Json, Params, Raw, value};
+use crate::body::{Json, Params, Raw};
 use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Reply;
@@ -38,6 +38,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(cancel))
         .routes(routes!(retry, retry_preview))
         .routes(routes!(rerun))
+        .routes(routes!(release))
         .routes(routes!(erase))
         .routes(routes!(cancel_all))
         .routes(routes!(retry_all))
@@ -75,7 +76,7 @@ async fn trigger(
     Path(id): Path<String>,
     Params(params): Params<TriggerParams>,
     headers: HeaderMap,
-    Raw(bytes): Raw,
+    raw: Raw,
 ) -> Answer<Response> {
     let wait = wait(&params, &headers)?;
     let key = match headers.get("idempotency-key") {
@@ -83,8 +84,7 @@ async fn trigger(
         None => None,
     };
     let labels = split_labels(params.label.as_deref())?;
-    let input = value(&bytes, &app)?;
-    drop(bytes);
+    let input = raw.value(&app).await?;
     let request = Trigger { key, labels, ..Trigger::new(&id, input) };
     let Some(wait) = wait else {
         let started = app.engine.runs(&caller).trigger(request).await?;
@@ -95,6 +95,8 @@ async fn trigger(
         return Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response());
     };
     let (started, end) = app.engine.runs(&caller).trigger_and_watch(request).await?;
+    // The memory of the body is not held while the run is waited for.
+    drop(raw);
     tokio::select! {
         biased;
         _ = end.reached() => {}
@@ -244,7 +246,7 @@ async fn cancel_of_workflow(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((id, run)): Path<(String, String)>,
-    Json(request): Json<CancelRequest>,
+    Json(request, ..): Json<CancelRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     caller.check(Right::Run)?;
     belongs(&Run::from(app.engine.runs(&caller).get_after_change(&run).await?), &id)?;
@@ -259,7 +261,7 @@ async fn cancel(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
-    Json(request): Json<CancelRequest>,
+    Json(request, ..): Json<CancelRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     cancelled(&app, &caller, &run, request).await
 }
@@ -302,7 +304,7 @@ async fn retry(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
-    Json(request): Json<RetryRequest>,
+    Json(request, ..): Json<RetryRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(&caller).retry(&run, request.retry()).await;
     after(&app, &caller, &run, done).await
@@ -330,6 +332,15 @@ async fn retry_preview(
     Ok(Reply(Data { data: RetryPreview { stands: standing.stands, again: standing.again } }))
 }
 
+/// Release a run from quarantine: it is driven again
+#[utoipa::path(post, path = "/api/v1/runs/{run}/release", tag = "runs",
+    params(("run" = String, Path, description = "Id of the run")),
+    responses((status = 200, description = "Released", body = Data<Run>), Problems))]
+async fn release(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<Run>>> {
+    let done = app.engine.runs(&caller).release(&run).await;
+    after(&app, &caller, &run, done).await
+}
+
 /// Start a new run with the same input
 ///
 /// If there is a body, it replaces the input.
@@ -337,13 +348,8 @@ async fn retry_preview(
     params(("run" = String, Path, description = "Id of the run")),
     request_body(content = Option<serde_json::Value>, description = "A different input"),
     responses((status = 201, description = "Started", body = Data<Triggered>), Problems))]
-async fn rerun(
-    State(app): State<App>,
-    Auth(caller): Auth,
-    Path(run): Path<String>,
-    Raw(bytes): Raw,
-) -> Answer<Response> {
-    let input = if bytes.iter().all(u8::is_ascii_whitespace) { None } else { Some(value(&bytes, &app)?) };
+async fn rerun(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>, raw: Raw) -> Answer<Response> {
+    let input = if raw.is_empty() { None } else { Some(raw.value(&app).await?) };
     let started = app.engine.runs(&caller).rerun(&run, input).await?;
     let data = Triggered::new(&started, started.created.into());
     Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response())
@@ -400,7 +406,7 @@ async fn label(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
-    Json(request): Json<LabelRequest>,
+    Json(request, ..): Json<LabelRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     let done = app.engine.runs(&caller).label(&run, &request.labels).await;
     after(&app, &caller, &run, done).await
@@ -445,7 +451,7 @@ fn all_of(filter: RunFilters) -> Result<RunQuery, Problem> {
 async fn cancel_all(
     State(app): State<App>,
     Auth(caller): Auth,
-    Json(request): Json<BulkRequest>,
+    Json(request, ..): Json<BulkRequest>,
 ) -> Answer<Reply<Data<BulkResult>>> {
     let bulk = app.engine.runs(&caller).cancel_all(all_of(request.filter)?, request.reason.as_deref()).await?;
     Ok(Reply(Data { data: bulk.into() }))
@@ -457,7 +463,7 @@ async fn cancel_all(
 async fn retry_all(
     State(app): State<App>,
     Auth(caller): Auth,
-    Json(request): Json<BulkRequest>,
+    Json(request, ..): Json<BulkRequest>,
 ) -> Answer<Reply<Data<BulkResult>>> {
     let retry = RetryRequest { newest: request.newest }.retry();
     let bulk = app.engine.runs(&caller).retry_all(all_of(request.filter)?, retry).await?;
@@ -479,7 +485,11 @@ struct TestRequest {
 /// Run an unsaved definition, separately from real runs
 #[utoipa::path(post, path = "/api/v1/test-runs", tag = "runs", request_body = TestRequest,
     responses((status = 201, description = "Started", body = Data<Triggered>), Problems))]
-async fn test_run(State(app): State<App>, Auth(caller): Auth, Json(request): Json<TestRequest>) -> Answer<Response> {
+async fn test_run(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Json(request, ..): Json<TestRequest>,
+) -> Answer<Response> {
     let text = match request.definition {
         Value::String(text) => text,
         other => other.to_string(),

@@ -48,7 +48,7 @@ async fn put_secret(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(secret): Path<String>,
-    Json(request): Json<SecretRequest>,
+    Json(request, ..): Json<SecretRequest>,
 ) -> Answer<Reply<Data<SecretView>>> {
     Ok(Reply(Data { data: app.engine.secrets(&caller).put(&secret, request.into()).await?.into() }))
 }
@@ -97,7 +97,7 @@ async fn put_connection(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(connection): Path<String>,
-    Json(request): Json<ConnectionRequest>,
+    Json(request, ..): Json<ConnectionRequest>,
 ) -> Answer<Reply<Data<ConnectionView>>> {
     Ok(Reply(Data { data: app.engine.connections(&caller).put(&connection, request.into()).await?.into() }))
 }

@@ -44,7 +44,7 @@ async fn accept(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(server): Path<String>,
-    Json(request): Json<AcceptRequest>,
+    Json(request, ..): Json<AcceptRequest>,
 ) -> Answer<Reply<Data<McpServerView>>> {
     let which: Vec<_> = request.tools.into_iter().map(Into::into).collect();
     Ok(Reply(Data { data: app.engine.mcp_servers(&caller).accept(&server, &which).await?.into() }))

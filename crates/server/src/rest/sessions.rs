@@ -2,16 +2,17 @@
 
 use super::{Answer, Problems};
 use crate::app::App;
-use crate::auth::{Auth, SESSION_COOKIE, session};
+use crate::auth::{Auth, SESSION_COOKIE, guessed, session};
 use crate::body::Params;
 use crate::view::*;
 use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::header::{CACHE_CONTROL, LOCATION, SET_COOKIE};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use stepwell_core::time::Time;
+use stepwell_engine::Error;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -46,12 +47,23 @@ async fn link(
 #[utoipa::path(get, path = "/sign-in/{link}", tag = "people", security(()),
     params(("link" = String, Path, description = "The last part of the link")),
     responses((status = 303, description = "Signed in: redirects to the dashboard"), Problems))]
-async fn sign_in(State(app): State<App>, method: Method, Path(link): Path<String>) -> Answer<Response> {
+async fn sign_in(
+    State(app): State<App>,
+    method: Method,
+    extensions: Extensions,
+    Path(link): Path<String>,
+) -> Answer<Response> {
     // A HEAD request, as sent for link previews, does not use up the link.
     if method == Method::HEAD {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let (secret, expires) = app.engine.identity().sign_in(&link).await?;
+    let (secret, expires) = match app.engine.identity().sign_in(&link).await {
+        Err(Error::Unauthorised(why)) => {
+            guessed(&app, &extensions)?;
+            return Err(Error::Unauthorised(why).into());
+        }
+        signed_in => signed_in?,
+    };
     let seconds = expires.since(now()).0 / 1_000;
     Ok(redirect(cookie(&app, &secret, seconds)))
 }

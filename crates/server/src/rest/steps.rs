@@ -4,7 +4,7 @@ use super::runs::after;
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
-use crate::body::{Json, Params, Raw, value};
+use crate::body::{Json, Params, Raw};
 use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Reply;
@@ -95,7 +95,7 @@ async fn approve(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
-    Json(answer): Json<AnswerRequest>,
+    Json(answer, ..): Json<AnswerRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     decide(&app, &caller, (&run, &step), true, answer).await
 }
@@ -110,7 +110,7 @@ async fn deny(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
-    Json(answer): Json<AnswerRequest>,
+    Json(answer, ..): Json<AnswerRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     decide(&app, &caller, (&run, &step), false, answer).await
 }
@@ -124,7 +124,7 @@ async fn approve_by_id(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(step): Path<String>,
-    Json(answer): Json<AnswerRequest>,
+    Json(answer, ..): Json<AnswerRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     let (run, path) = named(&step)?;
     decide(&app, &caller, (&run, &path), true, answer).await
@@ -139,7 +139,7 @@ async fn deny_by_id(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(step): Path<String>,
-    Json(answer): Json<AnswerRequest>,
+    Json(answer, ..): Json<AnswerRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     let (run, path) = named(&step)?;
     decide(&app, &caller, (&run, &path), false, answer).await
@@ -189,7 +189,7 @@ async fn settle(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
-    Json(request): Json<VerdictRequest>,
+    Json(request, ..): Json<VerdictRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     let verdict = match request.verdict {
         VerdictName::Happened => Verdict::Happened { body: request.output },
@@ -210,9 +210,9 @@ async fn deliver(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
-    Raw(bytes): Raw,
+    raw: Raw,
 ) -> Answer<Reply<Data<Run>>> {
-    let body = value(&bytes, &app)?;
+    let body = raw.value(&app).await?;
     let done = app.engine.steps(&caller).deliver_to(&run, &step, body).await;
     after(&app, &caller, &run, done).await
 }
@@ -240,7 +240,7 @@ async fn finish(
     State(app): State<App>,
     Auth(caller): Auth,
     Path((run, step)): Path<(String, String)>,
-    Json(request): Json<FinishRequest>,
+    Json(request, ..): Json<FinishRequest>,
 ) -> Answer<Reply<Data<Run>>> {
     let outcome = match (request.status.as_deref(), request.error) {
         (None | Some("success"), None) => Ok(request.output.unwrap_or_default()),

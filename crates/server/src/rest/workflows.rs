@@ -75,9 +75,9 @@ async fn list(
     responses(
         (status = 200, description = "An identical workflow exists", body = Data<WorkflowSummary>),
         (status = 201, description = "Created", body = Data<WorkflowSummary>), Problems))]
-async fn create(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<Response> {
+async fn create(State(app): State<App>, Auth(caller): Auth, raw: Raw) -> Answer<Response> {
     caller.check(Right::Define)?;
-    let text = text(&bytes)?;
+    let text = text(&raw.bytes)?;
     let checked = app.engine.workflows(&caller).check(Source { text, file: None }).await?;
     define(&app, &caller, checked, Some(0)).await
 }
@@ -159,10 +159,10 @@ async fn put(
     Auth(caller): Auth,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Raw(bytes): Raw,
+    raw: Raw,
 ) -> Answer<Response> {
     caller.check(Right::Define)?;
-    let text = text(&bytes)?;
+    let text = text(&raw.bytes)?;
     let before = found(app.engine.workflows(&caller).find(&id).await)?;
     if headers.contains_key(IF_MATCH) && !is_as(&app, &caller, before.as_deref(), &headers).await? {
         let detail = "the workflow does not match If-Match: read it again";
@@ -203,7 +203,7 @@ async fn switch(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-    Json(to): Json<WorkflowSwitch>,
+    Json(to, ..): Json<WorkflowSwitch>,
 ) -> Answer<Reply<Data<WorkflowSummary>>> {
     app.engine.workflows(&caller).enable(&id, to.enabled).await?;
     summary(&app, &caller, &id).await
@@ -280,7 +280,7 @@ async fn pause(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-    Json(what): Json<PauseRequest>,
+    Json(what, ..): Json<PauseRequest>,
 ) -> Answer<Reply<Data<WorkflowSummary>>> {
     app.engine.workflows(&caller).pause(&id, what.key).await?;
     summary(&app, &caller, &id).await
@@ -294,7 +294,7 @@ async fn resume(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-    Json(what): Json<PauseRequest>,
+    Json(what, ..): Json<PauseRequest>,
 ) -> Answer<Reply<Data<WorkflowSummary>>> {
     app.engine.workflows(&caller).resume(&id, what.key).await?;
     summary(&app, &caller, &id).await
@@ -315,8 +315,8 @@ async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<Strin
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses((status = 204, description = "The definition is valid"), Problems))]
-async fn check(State(app): State<App>, Auth(caller): Auth, Raw(bytes): Raw) -> Answer<StatusCode> {
+async fn check(State(app): State<App>, Auth(caller): Auth, raw: Raw) -> Answer<StatusCode> {
     caller.check(Right::Read)?;
-    app.engine.workflows(&caller).check(Source { text: text(&bytes)?, file: None }).await?;
+    app.engine.workflows(&caller).check(Source { text: text(&raw.bytes)?, file: None }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -264,6 +264,9 @@ pub struct MessageView {
     pub answerers: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Instant>,
+    /// What happens then: approve or deny.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_timeout: Option<String>,
     pub at: Instant,
 }
 
@@ -278,6 +281,7 @@ impl From<Message> for MessageView {
             text: message.text,
             answerers: message.answerers,
             until: message.until.map(Instant),
+            on_timeout: message.on_timeout,
             at: message.at.into(),
         }
     }

@@ -11,6 +11,7 @@ mod query;
 mod run;
 mod secret;
 mod server;
+mod tool;
 mod workflow;
 
 pub use channel::*;
@@ -24,6 +25,7 @@ pub use query::*;
 pub use run::*;
 pub use secret::*;
 pub use server::*;
+pub use tool::*;
 pub use workflow::*;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -73,7 +73,7 @@ pub struct KeyView {
     pub id: String,
     pub name: String,
     pub user: String,
-    /// An agent's key: cannot answer gates unless it lists `workflow.approve` explicitly.
+    /// An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly.
     pub agent: bool,
     /// Restricts the user's grants; without a list the key has all of them.
     #[serde(default)]
@@ -161,21 +161,39 @@ pub struct LimitsView {
     pub tasks_per_workflow: Option<u32>,
     pub concurrent_runs: Option<u32>,
     pub executions_per_month: Option<u64>,
+    /// Never more than the server's setting.
+    pub descendants_per_run: Option<u32>,
+    /// Bytes of all inputs and results of one run.
+    pub run_bytes: Option<u64>,
     /// Whether cron triggers are allowed; true by default.
     pub cron: Option<bool>,
 }
 
 impl From<Limits> for LimitsView {
     fn from(limits: Limits) -> LimitsView {
-        let Limits { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, no_cron } = limits;
-        LimitsView { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, cron: Some(!no_cron) }
+        LimitsView {
+            workflows: limits.workflows,
+            tasks_per_workflow: limits.tasks_per_workflow,
+            concurrent_runs: limits.concurrent_runs,
+            executions_per_month: limits.executions_per_month,
+            descendants_per_run: limits.descendants_per_run,
+            run_bytes: limits.run_bytes,
+            cron: Some(!limits.no_cron),
+        }
     }
 }
 
 impl From<LimitsView> for Limits {
     fn from(view: LimitsView) -> Limits {
-        let LimitsView { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, cron } = view;
-        Limits { workflows, tasks_per_workflow, concurrent_runs, executions_per_month, no_cron: cron == Some(false) }
+        Limits {
+            workflows: view.workflows,
+            tasks_per_workflow: view.tasks_per_workflow,
+            concurrent_runs: view.concurrent_runs,
+            executions_per_month: view.executions_per_month,
+            descendants_per_run: view.descendants_per_run,
+            run_bytes: view.run_bytes,
+            no_cron: view.cron == Some(false),
+        }
     }
 }
 

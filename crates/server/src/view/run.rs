@@ -32,6 +32,10 @@ pub struct Run {
     pub error: Option<ErrorView>,
     /// What an unfinished run waits for; empty if it has finished.
     pub waiting_for: Vec<Waiting>,
+    /// Why its open approvals may not reach anyone who can answer them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub warnings: Vec<Warning>,
     /// By name; steps inside loops by path, such as `each[3].charge`.
     #[schema(value_type = BTreeMap<String, Step>)]
     pub tasks: Steps,
@@ -146,7 +150,7 @@ pub struct ErrorView {
 pub struct Waiting {
     /// Path of the step; empty for the run itself.
     pub step: String,
-    /// queue, executor, retry, sleep, webhook, approval, verdict or child.
+    /// queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run).
     #[serde(rename = "for")]
     pub what: String,
     #[serde(default)]
@@ -156,6 +160,14 @@ pub struct Waiting {
     pub until: Option<Instant>,
     /// Who or what can make it continue.
     pub moved_on_by: String,
+}
+
+/// A problem that does not stop the run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Warning {
+    /// Path of the step.
+    pub step: String,
+    pub message: String,
 }
 
 /// The id of a step, made from its run and its path.
@@ -218,6 +230,7 @@ impl From<engine::RunView> for Run {
             };
             (step.path, is)
         };
+        let warned = |warning: engine::RunWarning| Warning { step: warning.step, message: warning.message };
         let waiting = view.waiting_for.into_iter().map(|wait| Waiting {
             step: wait.step,
             what: serde_json::to_value(wait.what)
@@ -241,6 +254,7 @@ impl From<engine::RunView> for Run {
             output: view.output,
             error: view.error.map(error),
             waiting_for: waiting.collect(),
+            warnings: view.warnings.into_iter().map(warned).collect(),
             labels: labels(&view.labels),
             generation: view.generation,
             version: view.version,
@@ -431,7 +445,8 @@ pub struct ApprovalView {
     #[serde(default)]
     pub version: u32,
     pub attempt: u32,
-    /// The resolved question: message, approvers, form, and the calls that an approval covers.
+    /// The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
+    /// denial (`on_denial`).
     #[schema(value_type = serde_json::Value)]
     pub asks: Value,
     /// Digest of everything shown. An answer refers to it.
@@ -447,6 +462,12 @@ pub struct ApprovalView {
     /// When it is decided without an answer.
     #[serde(default)]
     pub until: Option<Instant>,
+    /// What happens then: approve or deny. Null if it waits as long as the run lasts.
+    #[serde(default)]
+    pub on_timeout: Option<String>,
+    /// Why it may not reach anyone who can answer it.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// When `escalate_to` are asked as well, unless it is answered before.
     #[serde(default)]
     pub escalates_at: Option<Instant>,
@@ -475,6 +496,8 @@ impl From<Approval> for ApprovalView {
             approved_by: approval.approved_by,
             since: approval.since.into(),
             until: approval.until.map(Instant),
+            on_timeout: approval.on_timeout.map(str::to_string),
+            warnings: approval.warnings,
             escalates_at: approval.escalates.map(Instant),
             escalated: approval.escalated,
             created_by: approval.created_by,

@@ -39,8 +39,12 @@ pub struct McpToolView {
     pub name: Option<String>,
     /// The name on its server.
     pub tool: String,
-    /// `accepted`; `changed` and `new` are held until an administrator accepts them; `missing` is not offered now.
+    /// `accepted`; `changed` and `new` are held until an administrator accepts them; `held` cannot be called at all;
+    /// `missing` is not offered now.
     pub standing: String,
+    /// Why it cannot be called.
+    #[serde(default)]
+    pub why: Option<String>,
     #[serde(default)]
     pub title: Option<String>,
     #[serde(default)]
@@ -115,13 +119,15 @@ impl From<KnownServer> for McpServerView {
 
 impl From<KnownTool> for McpToolView {
     fn from(known: KnownTool) -> McpToolView {
-        let standing = known.standing().map_or("missing", |standing| standing.name()).to_string();
-        let KnownTool { tool, offered, pin } = known;
+        let standing = known.standing().map_or("missing", |standing| standing.name());
+        let KnownTool { tool, offered, held, pin } = known;
+        let standing = held.as_ref().map_or(standing, |_| "held").to_string();
         let offered = offered.as_ref();
         McpToolView {
-            name: offered.map(|offered| offered.name.clone()),
+            name: offered.map(|offered| &offered.name).or(held.as_ref().map(|held| &held.name)).cloned(),
             tool,
             standing,
+            why: held.map(|held| held.why),
             title: offered.and_then(|offered| offered.title.clone()),
             description: offered.map(|offered| offered.description.clone()),
             input_schema: offered.map(|offered| offered.input_schema.clone()),

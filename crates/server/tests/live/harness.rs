@@ -5,15 +5,14 @@ use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_engine::{Config, Kinds, StepCall, StepKind};
+use stepwell_server::App;
 use stepwell_server::listen::{Limits, serve};
 use stepwell_server::live::{Hub, Settings};
-use stepwell_server::{App, Rates};
 use stepwell_store::Progress;
 use stepwell_testing::{EngineHarness, TestStore, Tools};
 use tokio::net::{TcpListener, TcpStream};
@@ -81,13 +80,7 @@ impl Harness {
         let hub = Hub::with(engine.clone(), settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let app = App {
-            engine: engine.clone(),
-            config: Arc::default(),
-            public_url: format!("http://{address}").into(),
-            hub: hub.clone(),
-            rates: Arc::new(Rates::new(None::<NonZeroU32>, None)),
-        };
+        let app = App::new(engine.clone(), Arc::default(), &format!("http://{address}"), hub.clone());
         let limits = Limits { connections: 1_000, header_timeout: LONG, body_timeout: LONG, drain: LONG };
         let stop = Arc::new(Notify::new());
         let stopped = stop.clone();

@@ -6,10 +6,13 @@
 use super::Outgoing;
 use super::failure::{self, Trail};
 use super::response::{self, BodyError, TextResponse};
-use crate::egress::Egress;
+use crate::Config;
+use crate::egress::{Egress, OwnAddress, Refused};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Method, Response, StatusCode};
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
 
@@ -28,6 +31,7 @@ tokio::task_local! {
 
 pub struct Client {
     egress: Egress,
+    own: OwnAddress,
     /// Missing only if not even a client without certificates can be built.
     http: Option<reqwest::Client>,
     /// Why `https` is unavailable.
@@ -36,16 +40,21 @@ pub struct Client {
 
 impl Client {
     /// Builds the client. A machine without root certificates (a bare container) can still call `http` URLs.
-    pub fn new(egress: Egress, connect_timeout: Duration) -> Client {
-        let builder =
-            || builder(egress, connect_timeout).redirect(Policy::custom(move |attempt| redirect(egress, attempt)));
+    pub fn new(config: &Config) -> Client {
+        let (egress, own) = (config.egress, config.own_address.clone());
+        let builder = || {
+            let on_redirect = own.clone();
+            builder(egress, config.connect_timeout)
+                .dns_resolver(Resolver { egress, own: own.clone() })
+                .redirect(Policy::custom(move |attempt| redirect(egress, &on_redirect, attempt)))
+        };
         match builder().build() {
-            Ok(http) => Client { egress, http: Some(http), no_tls: None },
+            Ok(http) => Client { egress, own, http: Some(http), no_tls: None },
             Err(error) => {
                 let cause = failure::cause(&error);
                 tracing::warn!(%cause, "https URLs cannot be called");
                 let http = builder().tls_certs_only(Vec::new()).build().ok();
-                Client { egress, http, no_tls: Some(cause) }
+                Client { egress, own, http, no_tls: Some(cause) }
             }
         }
     }
@@ -89,7 +98,7 @@ impl Client {
         if let Some(bound) = trail.forbidden_secret(&url) {
             return Err(failure::secret_bound(&trail, &bound.to_string()));
         }
-        if let Err(refused) = self.egress.check_url(&url) {
+        if let Err(refused) = self.egress.check_url(&url).and_then(|()| self.own.check_url(&url)) {
             return Err(failure::refused(&trail, &refused));
         }
         let http = match (&self.http, &self.no_tls) {
@@ -119,6 +128,31 @@ impl Client {
     }
 }
 
+/// Resolves names within the egress rules, and drops addresses of this server.
+struct Resolver {
+    egress: Egress,
+    own: OwnAddress,
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        // A connection begins while its request's own future is polled, so the trail says which port it is for.
+        let port = TRAIL.try_with(|trail| trail.borrow().port()).ok().flatten().unwrap_or_default();
+        let (own, host) = (self.own.clone(), name.as_str().to_owned());
+        let found = self.egress.resolve(name);
+        Box::pin(async move {
+            let all: Vec<SocketAddr> = found.await?.collect();
+            let others = all.iter().copied().filter(|found| !own.is(SocketAddr::new(found.ip(), port)));
+            let others: Vec<SocketAddr> = others.collect();
+            if others.is_empty() && !all.is_empty() {
+                return Err(Refused::own(&host).into());
+            }
+            let others: Addrs = Box::new(others.into_iter());
+            Ok(others)
+        })
+    }
+}
+
 /// The settings that all HTTP clients share. The redirect policy is up to the caller.
 pub fn builder(egress: Egress, connect_timeout: Duration) -> reqwest::ClientBuilder {
     stepwell_store::tls::install();
@@ -140,7 +174,7 @@ fn failed(failure: Failure) -> Outcome {
     Outcome::Failure { failure, reply: None }
 }
 
-fn redirect(egress: Egress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
+fn redirect(egress: Egress, own: &OwnAddress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     // The first of the previous URLs is the original one.
     if attempt.previous().len() > MAX_REDIRECTS {
         return attempt.error(failure::RedirectRefused::TooMany);
@@ -163,7 +197,7 @@ fn redirect(egress: Egress, attempt: Attempt<'_>) -> reqwest::redirect::Action {
     if let Some(refused) = refused.ok().flatten() {
         return attempt.error(refused);
     }
-    if let Err(refused) = egress.check_url(attempt.url()) {
+    if let Err(refused) = egress.check_url(attempt.url()).and_then(|()| own.check_url(attempt.url())) {
         return attempt.error(refused);
     }
     let decision = TRAIL.try_with(|trail| trail.borrow().rules.as_ref().map(|rules| rules.check(attempt.url())));
@@ -190,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_client_is_made_with_tls() {
-        let client = Client::new(Egress { allow_private: false }, Duration::from_secs(1));
+        let client = Client::new(&Config::default());
         assert!(client.http.is_some());
         assert_eq!(client.no_tls, None);
     }

@@ -40,6 +40,11 @@ impl Trail {
         Trail { method, url: Some(url), ..Trail::default() }
     }
 
+    /// The port of the request that is made now.
+    pub fn port(&self) -> Option<u16> {
+        self.redirected.as_ref().or(self.url.as_ref())?.port_or_known_default()
+    }
+
     /// The bound secret that may not be sent to this URL; one that a redirect would carry along comes first.
     pub fn forbidden_secret(&self, url: &Url) -> Option<&Bound> {
         let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default());

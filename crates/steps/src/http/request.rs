@@ -15,10 +15,20 @@ use url::Url;
 /// The supported methods. `CONNECT` and `TRACE` are for proxies and diagnosis.
 pub const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// Headers that frame messages on a connection are reserved for the client: connections are shared, so a request that
-/// lied about its length could shift other requests' responses.
-const FRAMING: [&str; 8] =
-    ["connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"];
+/// Headers that are reserved for the client. Connections are shared, so a request that lied about its length could shift
+/// other requests' responses. `Host` decides which site a shared address serves, and policies and secrets are checked
+/// against the host of the URL.
+const RESERVED: [&str; 9] = [
+    "connection",
+    "content-length",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -139,7 +149,7 @@ fn headers(given: Option<&Value>) -> Result<HeaderMap, Failure> {
     for (name, value) in fields {
         let key = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| bad(format!("{} is not a valid header name", short_name(name))))?;
-        if FRAMING.contains(&key.as_str()) {
+        if RESERVED.contains(&key.as_str()) {
             return Err(bad(format!("the header `{key}` is set by the HTTP client; remove it")));
         }
         let text = match value {
@@ -207,6 +217,7 @@ mod tests {
         check(json!({"url": url, "headers": {"X-A": {"s3cret": 1}}}), "`x-a` must be text, but it is an object");
         check(json!({"url": url, "headers": {"Content-Length": "0"}}), "`content-length` is set by the HTTP client");
         check(json!({"url": url, "headers": {"Transfer-Encoding": "chunked"}}), "remove it");
+        check(json!({"url": url, "headers": {"HOST": "s3cret"}}), "`host` is set by the HTTP client");
     }
 
     #[test]

@@ -42,16 +42,23 @@ mod linux {
     /// The server has priority for the processor.
     const NICE: i32 = 5;
 
+    /// The user and group "nobody", which own nothing.
+    const UNPRIVILEGED: u32 = 65_534;
+
     /// Bytes of address space that the process uses before it runs code.
     pub struct Base(u64);
 
     pub fn start() -> Confined {
-        // First of all: a server that has died by now has closed the pipe, which ends the worker as well.
-        let _ = process::set_parent_process_death_signal(Some(Signal::KILL));
         close_inherited();
         let _ = std::env::set_current_dir("/");
         let _ = process::nice(NICE);
+        // When memory is short, the system kills workers first.
+        let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
         let base = Base(address_space());
+        let root = drop_root();
+        // After the change of user, which clears it. A server that has died by now has closed the pipe, which ends the
+        // worker as well.
+        let _ = process::set_parent_process_death_signal(Some(Signal::KILL));
         for (resource, most) in [
             (Resource::Core, 0),
             (Resource::Fsize, 0),
@@ -62,8 +69,9 @@ mod linux {
             // A lower limit stays in place.
             let _ = process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
         }
-        let missing = seccomp().err().map(|why| format!("system calls are not limited: {why}"));
-        Confined { missing, base }
+        let seccomp = seccomp().err().map(|why| format!("system calls are not limited: {why}"));
+        let missing: Vec<String> = root.err().into_iter().chain(seccomp).collect();
+        Confined { missing: (!missing.is_empty()).then(|| missing.join("; ")), base }
     }
 
     impl Confined {
@@ -90,6 +98,22 @@ mod linux {
             // closed by now.
             unsafe { libc::close(number) };
         }
+    }
+
+    /// Becomes an unprivileged user if the server runs as root. All capabilities go with it.
+    #[allow(unsafe_code, reason = "the standard library can change the user of a child only, not of this process")]
+    fn drop_root() -> Result<(), String> {
+        if !process::geteuid().is_root() {
+            return Ok(());
+        }
+        let failed = || format!("the worker runs as root: {}", std::io::Error::last_os_error());
+        // SAFETY: the process has one thread, and the calls take no pointers but an empty list.
+        let changed = unsafe {
+            libc::setgroups(0, std::ptr::null()) == 0
+                && libc::setresgid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED) == 0
+                && libc::setresuid(UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED) == 0
+        };
+        if changed { Ok(()) } else { Err(failed()) }
     }
 
     fn address_space() -> u64 {

@@ -1,8 +1,8 @@
 //! The `javascript` kind: evaluates user code in QuickJS, in a separate process that can be killed.
 //!
-//! On the server's side, `pool` manages the worker processes, `fetch` makes requests for the code, and
-//! [`JavascriptKind`] passes an evaluation to a worker and waits for its end. On the worker's side, `worker` confines
-//! itself (`confine`) and evaluates (`sandbox`). Both sides use the messages in `protocol`.
+//! On the server's side, `turns` shares the workers among organisations, `pool` manages their processes, `fetch` makes
+//! requests for the code, and [`JavascriptKind`] passes an evaluation to a worker and waits for its end. On the worker's
+//! side, `worker` confines itself (`confine`) and evaluates (`sandbox`). Both sides use the messages in `protocol`.
 //!
 //! A separate process is needed because some of QuickJS's native loops cannot be interrupted, and because a compromised
 //! engine then has nothing to escape to.
@@ -13,6 +13,7 @@ mod log;
 mod pool;
 mod protocol;
 mod sandbox;
+mod turns;
 mod worker;
 
 pub(crate) use log::Log;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::{Failure, FailureKind, Outcome, Reply};
 use stepwell_engine::{StepCall, StepKind};
+use stepwell_store::OrgId;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -40,8 +42,13 @@ use tokio::time::Instant;
 /// The hidden command of the binary that runs a worker.
 pub const WORKER: &str = "javascript-worker";
 const DEFAULT_MEMORY: u64 = 64 << 20;
+/// The defaults of the operator's limits.
+const MAX_TIMEOUT: Duration = Duration::from_secs(300);
+const MAX_MEMORY: u64 = 256 << 20;
 /// Limit for checking the syntax of code.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+/// Checks take turns as if an organisation of their own asked for them: they come from callers who may only read.
+const CHECKS: OrgId = OrgId(0);
 /// How long a worker may exceed the deadline to report its timeout, before it is killed.
 const GRACE: Duration = Duration::from_millis(150);
 
@@ -51,6 +58,10 @@ pub struct Config {
     pub worker: Vec<OsString>,
     /// Concurrent evaluations.
     pub workers: usize,
+    /// The longest timeout of a step; a longer one is cut to this.
+    pub max_timeout: Duration,
+    /// The most memory of a step, in bytes; a higher limit is cut to this.
+    pub max_memory: u64,
 }
 
 /// Runs this program as the worker, once per core.
@@ -60,7 +71,12 @@ impl Default for Config {
         let program = if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() };
         let program = program.unwrap_or_else(|_| "stepwell".into());
         let workers = std::thread::available_parallelism().map_or(2, usize::from);
-        Config { worker: vec![program.into(), WORKER.into()], workers }
+        Config {
+            worker: vec![program.into(), WORKER.into()],
+            workers,
+            max_timeout: MAX_TIMEOUT,
+            max_memory: MAX_MEMORY,
+        }
     }
 }
 
@@ -68,11 +84,14 @@ impl Default for Config {
 pub struct JavascriptKind {
     pool: Pool,
     client: Arc<Client>,
+    max_timeout: Duration,
+    max_memory: u64,
 }
 
 impl JavascriptKind {
     pub fn new(config: Config, client: Arc<Client>) -> JavascriptKind {
-        JavascriptKind { pool: Pool::new(config.worker, config.workers), client }
+        let Config { worker, workers, max_timeout, max_memory } = config;
+        JavascriptKind { pool: Pool::new(worker, workers), client, max_timeout, max_memory }
     }
 }
 
@@ -81,8 +100,11 @@ impl StepKind for JavascriptKind {
     async fn run(&self, call: StepCall) -> Outcome {
         let mut transcript = Transcript::default();
         let result = match Fetcher::new(&self.client, &call) {
-            Ok(fetcher) => match job(&call, fetcher.as_ref()) {
-                Ok(job) => self.evaluate(job, fetcher.map(Arc::new), &mut transcript).await,
+            Ok(fetcher) => match self.job(&call, fetcher.as_ref()) {
+                Ok(job) => {
+                    let result = self.evaluate(call.caller.org, job, fetcher.map(Arc::new), &mut transcript).await;
+                    result.map_err(|failure| self.name_limit(&call, failure))
+                }
                 Err(failure) => Err(failure),
             },
             Err(failure) => Err(failure),
@@ -108,7 +130,7 @@ impl StepKind for JavascriptKind {
         let timeout_ms = CHECK_TIMEOUT.as_millis() as u64;
         let job =
             Job { code, ctx: RawValue::NULL.to_owned(), timeout_ms, memory: DEFAULT_MEMORY, fetch: None, check: true };
-        match self.evaluate(job, None, &mut Transcript::default()).await {
+        match self.evaluate(CHECKS, job, None, &mut Transcript::default()).await {
             Err(failure) if &*failure.code == "syntax_error" => Err(failure.message.to_string()),
             // Any other failure may not be the code's fault.
             _ => Ok(()),
@@ -132,13 +154,14 @@ struct Transcript {
 impl JavascriptKind {
     async fn evaluate(
         &self,
+        org: OrgId,
         job: Job,
         fetcher: Option<Arc<Fetcher>>,
         transcript: &mut Transcript,
     ) -> Result<Value, Failure> {
         let timeout = Duration::from_millis(job.timeout_ms);
         let evaluate = protocol::frame(&ToWorker::Evaluate(job)).map_err(|error| unavailable(&error))?;
-        let Some(_slot) = self.pool.slot().await else { return Err(Failure::retryable("unavailable", "no workers")) };
+        let _turn = self.pool.turn(org).await;
         let mut worker = self.pool.worker().await.map_err(|error| unavailable(&error))?;
         loop {
             let used = worker.is_used();
@@ -171,24 +194,43 @@ impl JavascriptKind {
     }
 }
 
+impl JavascriptKind {
+    fn job(&self, call: &StepCall, fetcher: Option<&Fetcher>) -> Result<Job, Failure> {
+        let bad = |what: &str| Failure::new("bad_input", format!("a javascript step has no {what}"));
+        let code = call.input.get("code").and_then(Value::as_str).ok_or_else(|| bad("code"))?;
+        let ctx = call.input.get("ctx").map(to_raw_value).and_then(Result::ok).ok_or_else(|| bad("context"))?;
+        Ok(Job {
+            code: code.to_owned(),
+            ctx,
+            timeout_ms: call.timeout.min(self.max_timeout).as_millis() as u64,
+            memory: memory(call).min(self.max_memory),
+            fetch: fetcher.map(|fetcher| fetcher.placeholder.clone()),
+            check: false,
+        })
+    }
+
+    /// Says so if the limit that the code reached is the server's and not the step's.
+    fn name_limit(&self, call: &StepCall, failure: Failure) -> Failure {
+        let setting = match &*failure.code {
+            "timeout" if call.timeout > self.max_timeout => "timeout",
+            "memory_limit" if memory(call) > self.max_memory => "memory",
+            _ => return failure,
+        };
+        let message = failure.message.split(';').next().unwrap_or_default();
+        let message = format!("{message}, which is this server's limit; its operator can raise `javascript.{setting}`");
+        Failure { message: message.into(), ..failure }
+    }
+}
+
+/// The memory limit that the step asks for, in bytes.
+fn memory(call: &StepCall) -> u64 {
+    call.input.get("memory").and_then(Value::as_u64).unwrap_or(DEFAULT_MEMORY)
+}
+
 impl Transcript {
     fn is_empty(&self) -> bool {
         self.log.is_empty() && self.fetches == 0
     }
-}
-
-fn job(call: &StepCall, fetcher: Option<&Fetcher>) -> Result<Job, Failure> {
-    let bad = |what: &str| Failure::new("bad_input", format!("a javascript step has no {what}"));
-    let code = call.input.get("code").and_then(Value::as_str).ok_or_else(|| bad("code"))?;
-    let ctx = call.input.get("ctx").map(to_raw_value).and_then(Result::ok).ok_or_else(|| bad("context"))?;
-    Ok(Job {
-        code: code.to_owned(),
-        ctx,
-        timeout_ms: call.timeout.as_millis() as u64,
-        memory: call.input.get("memory").and_then(Value::as_u64).unwrap_or(DEFAULT_MEMORY),
-        fetch: fetcher.map(|fetcher| fetcher.placeholder.clone()),
-        check: false,
-    })
 }
 
 fn read(result: &RawValue) -> Result<Value, Failure> {

@@ -1,22 +1,25 @@
 //! The worker processes: started on demand from this same program, reused, and killed when an evaluation is abandoned.
 
 use super::protocol::{self, FromWorker};
+use super::turns::{Turn, Turns};
 use std::ffi::OsString;
 use std::io;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use stepwell_store::OrgId;
 use tokio::io::BufReader;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 /// Evaluations after which a worker is replaced, to bound what a process accumulates over time.
 const MAX_USES: u32 = 1_000;
 
 pub struct Pool {
     command: Arc<[OsString]>,
-    /// First come, first served.
-    slots: Arc<Semaphore>,
+    turns: Arc<Turns>,
+    /// Workers that are kept for later.
+    size: usize,
     idle: Mutex<Vec<Worker>>,
     spawner: OnceLock<mpsc::Sender<SpawnRequest>>,
 }
@@ -57,18 +60,19 @@ impl Pool {
     pub fn new(command: Vec<OsString>, size: usize) -> Pool {
         Pool {
             command: command.into(),
-            slots: Arc::new(Semaphore::new(size.max(1))),
+            turns: Turns::new(size),
+            size: size.max(1),
             idle: Mutex::default(),
             spawner: OnceLock::new(),
         }
     }
 
-    /// Waits for a slot to run one more evaluation.
-    pub async fn slot(&self) -> Option<OwnedSemaphorePermit> {
-        self.slots.clone().acquire_owned().await.ok()
+    /// Waits for the organisation's turn to run one more evaluation.
+    pub async fn turn(&self, org: OrgId) -> Turn {
+        self.turns.turn(org).await
     }
 
-    /// Returns a worker for the holder of a slot.
+    /// Returns a worker for the holder of a turn.
     pub async fn worker(&self) -> io::Result<Worker> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match idle {
@@ -80,8 +84,9 @@ impl Pool {
     /// Takes back a worker whose evaluation ended normally.
     pub fn put_back(&self, mut worker: Worker) {
         worker.uses += 1;
-        if worker.uses < MAX_USES {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if worker.uses < MAX_USES && idle.len() < self.size {
+            idle.push(worker);
         }
     }
 

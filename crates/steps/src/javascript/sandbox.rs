@@ -16,6 +16,10 @@ const PRELUDE: &str = include_str!("prelude.js");
 /// The code becomes the body of this function, on the same line to preserve line numbers.
 const BEFORE: &str = "(async (ctx) => {";
 const AFTER: &str = "\n})";
+/// Code that is only checked stands behind this statement, so that nothing of it runs.
+const NEVER: &str = "throw 1;";
+/// A second form for checks. What ends the function of one form early, to go on outside it, is an error in the other.
+const DECLARED: [&str; 2] = ["async function step(ctx) {", "\n}"];
 /// The file name in stack traces.
 const FILE: &str = "step.js";
 const MAX_STACK: usize = 1 << 20;
@@ -79,17 +83,11 @@ impl<'a, 'js, H: Host + 'static> Evaluation<'a, 'js, H> {
         let globals = Globals { host, open: &open, placeholder: job.fetch.as_deref() };
         let prelude = prelude(ctx, globals).catch(ctx).map_err(|error| failed(job, None, error))?;
         let failed = |error| failed(job, Some(&prelude), error);
-        let mut options = EvalOptions::default();
-        options.strict = false;
-        options.filename = Some(FILE.into());
-        let body = ctx.eval_with_options::<Function, _>(format!("{BEFORE}{}{AFTER}", job.code), options);
-        let body = body.catch(ctx).map_err(|error| match failed(error) {
-            Failed { code, message } if code == "javascript_error" => Failed::new("syntax_error", message),
-            limit => limit,
-        })?;
         if job.check {
-            return Ok(None);
+            return check(ctx, &job.code, failed).map(|()| None);
         }
+        let body = ctx.eval_with_options::<Function, _>(format!("{BEFORE}{}{AFTER}", job.code), options());
+        let body = body.catch(ctx).map_err(|error| syntax_error(failed(error)))?;
         let begun = || body.call((ctx.json_parse(job.ctx.get())?,));
         let promise: Promise = begun().catch(ctx).map_err(failed)?;
         Ok(Some(Evaluation { job, host, ctx, prelude, promise, open }))
@@ -133,6 +131,35 @@ impl<'a, 'js, H: Host + 'static> Evaluation<'a, 'js, H> {
         let (id, response) = self.host.next_response();
         let response = serde_json::to_string(&response).unwrap_or_default();
         self.prelude.get::<_, Function>("fetched")?.call((id, response))
+    }
+}
+
+fn options() -> EvalOptions {
+    let mut options = EvalOptions::default();
+    options.strict = false;
+    options.filename = Some(FILE.into());
+    options
+}
+
+/// Parses the code as the body of a function and runs none of it.
+fn check<'js>(ctx: &Ctx<'js>, code: &str, failed: impl Fn(CaughtError<'js>) -> Failed) -> Result<(), Failed> {
+    let parse = |[before, after]: [&str; 2]| {
+        let parsed = ctx.eval_with_options::<Value, _>(format!("{NEVER}{before}{code}{after}"), options());
+        match parsed.catch(ctx) {
+            // Parsed completely, then stopped before the code.
+            Ok(_) => Ok(()),
+            Err(CaughtError::Value(thrown)) if thrown.as_int() == Some(1) => Ok(()),
+            Err(error) => Err(syntax_error(failed(error))),
+        }
+    };
+    parse([BEFORE, AFTER])?;
+    parse(DECLARED).map_err(|_| Failed::new("syntax_error", "a `}` closes the function that the code is the body of"))
+}
+
+fn syntax_error(failed: Failed) -> Failed {
+    match failed {
+        Failed { code, message } if code == "javascript_error" => Failed::new("syntax_error", message),
+        limit => limit,
     }
 }
 
@@ -185,23 +212,25 @@ fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>
     match (name.as_str(), message.as_str()) {
         ("InternalError", "out of memory") => return out_of_memory(job),
         ("RangeError", "Maximum call stack size exceeded") | ("InternalError", "stack overflow") => {
-            let message = format!("the code calls itself too deep{}", place(&stack));
+            let message = format!("the code calls itself too deep{}", place(&stack, BEFORE.len()));
             return Failed::new("stack_limit", message);
         }
         _ => {}
     }
     let mut message = if name.is_empty() { message } else { format!("{name}: {message}") };
     message.truncate(message.floor_char_boundary(MAX_ERROR));
-    Failed::new("javascript_error", message + &place(&stack))
+    let before = if job.check { NEVER.len() + BEFORE.len() } else { BEFORE.len() };
+    Failed::new("javascript_error", message + &place(&stack, before))
 }
 
-/// Formats the location of the innermost frame in the user's code as ` (line:column)`.
-fn place(stack: &str) -> String {
+/// Formats the location of the innermost frame in the user's code as ` (line:column)`. `before` is the length of what
+/// precedes the code on its first line.
+fn place(stack: &str, before: usize) -> String {
     let found = stack.split(FILE).skip(1).find_map(|rest| {
         let mut numbers = rest.strip_prefix(':')?.split(|c: char| !c.is_ascii_digit());
         let line: usize = numbers.next()?.parse().ok()?;
         let column: usize = numbers.next()?.parse().ok()?;
-        Some((line, if line == 1 { column.saturating_sub(BEFORE.len()).max(1) } else { column }))
+        Some((line, if line == 1 { column.saturating_sub(before).max(1) } else { column }))
     });
     found.map(|(line, column)| format!(" ({line}:{column})")).unwrap_or_default()
 }

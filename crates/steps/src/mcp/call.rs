@@ -1,7 +1,8 @@
 //! One call of a tool: looks it up, checks the arguments, sends the request and reads the response.
 
-use super::connect::{describe, http_client_error, truncated};
+use super::connect::{describe, http_client_error, truncated, unauthorized};
 use super::deferred::{NextRequest, Note};
+use super::message::UNREADABLE;
 use super::progress::capabilities;
 use super::upstream::{KnownTool, Link, Upstream};
 use super::{Lookup, Upstreams, deferred, result};
@@ -14,7 +15,6 @@ use rmcp::{Peer, RoleClient};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind, Outcome, Reply};
-use stepwell_engine::schema::Schema;
 use stepwell_engine::upstream::Standing;
 use stepwell_engine::{StepCall, Suspended};
 
@@ -27,6 +27,12 @@ pub enum RequestError {
     Unsent(String),
     /// The request may have been sent, and its effect is unknown.
     Lost(String),
+    /// A response came and cannot be read.
+    Unreadable(String),
+    /// The connection was ended because the server sent too much or did not read.
+    OverLimit(String),
+    /// The server refused the credentials, with this HTTP status.
+    Unauthorized(String),
     /// The server returned an error.
     Rejected { code: i32, message: String },
 }
@@ -86,6 +92,10 @@ impl Upstreams {
             Lookup::Unavailable(upstream) => {
                 return Some(wait_or_fail(&upstream, "its tools are not listed yet", note).ended());
             }
+            Lookup::Held(upstream, why) => {
+                let message = format!("`{name}` of {} was not called: {why}", upstream.name());
+                return Some(Ok(failed(Failure::new("tool_held", message))));
+            }
             Lookup::Removed(upstream) => {
                 let message = format!("{} no longer offers `{name}`", upstream.name());
                 let failure = Failure::new("unknown_tool", message);
@@ -106,7 +116,7 @@ impl Upstreams {
                 self.check_accepted(tool_call).await?;
                 tool_call.tool(Note::new(tool_call)).await
             }
-            Some(note) => match note.resume(tool_call)? {
+            Some(note) => match note.resume(tool_call).await? {
                 NextRequest::Task(note) => deferred::poll(tool_call, note).await,
                 NextRequest::Call(note) => {
                     self.check_accepted(tool_call).await?;
@@ -148,7 +158,7 @@ impl Upstreams {
 impl ToolCall<'_> {
     /// Calls the tool, continuing with the state of an earlier round.
     async fn tool(&self, note: Note) -> Result<Outcome, CallEnd> {
-        let args = self.checked()?;
+        let args = self.checked().await?;
         let link = self.upstream.link().await.map_err(CallEnd::Unavailable)?;
         let mut params = CallToolRequestParams::new(self.known.offered.tool.clone());
         params.arguments = Some(args);
@@ -162,15 +172,15 @@ impl ToolCall<'_> {
             Err(error) => return Ok(masked(&link, self.failure(error), log)),
         };
         match response.get("resultType").and_then(Value::as_str) {
-            Some("input_required") => Err(note.postpone(self, &link, &response)),
+            Some("input_required") => Err(note.postpone(self, &link, &response).await),
             Some("task") => Err(note.start_task(self, &link, &response)),
-            _ => Ok(self.ended(&link, response, log)),
+            _ => Ok(self.ended(&link, response, log).await),
         }
     }
 
     /// Turns a result into an outcome, whether it came from a call or a task.
-    pub fn ended(&self, link: &Link, response: Value, log: Option<Arc<Value>>) -> Outcome {
-        masked(link, result::outcome(self.known, response), log)
+    pub async fn ended(&self, link: &Link, response: Value, log: Option<Arc<Value>>) -> Outcome {
+        masked(link, result::outcome(self.known, response).await, log)
     }
 
     pub fn failure(&self, error: RequestError) -> Outcome {
@@ -185,6 +195,16 @@ impl ToolCall<'_> {
                     format!("the connection to {server} was lost during the call: {why}"),
                 )
             },
+            RequestError::Unreadable(why) => {
+                let message = format!("{server} sent a response that cannot be read: {why}");
+                Failure { may_have_happened: true, ..Failure::new("bad_result", message) }
+            }
+            RequestError::OverLimit(why) => over_limit(server, &why),
+            RequestError::Unauthorized(why) => {
+                let message =
+                    format!("{server} refused the credentials ({why}): check its headers in the configuration");
+                Failure::new("unauthorized", message)
+            }
             RequestError::Rejected { code, message } => {
                 // Servers return these before they carry out anything.
                 let refused = [ErrorCode::INVALID_PARAMS, ErrorCode::METHOD_NOT_FOUND, ErrorCode::INVALID_REQUEST];
@@ -196,22 +216,19 @@ impl ToolCall<'_> {
     }
 
     /// The checked arguments. If null is not a valid value, nulls are omitted.
-    fn checked(&self) -> Result<serde_json::Map<String, Value>, Failure> {
+    async fn checked(&self) -> Result<serde_json::Map<String, Value>, Failure> {
         let name = &self.known.offered.name;
         let bad = |why: String| Failure::new("bad_arguments", format!("`{name}` was not called: {why}"));
         let Value::Object(args) = self.args else { return Err(bad("`args` must be an object".into())) };
-        let Some(schema) = self.known.input() else { return Ok(args.clone()) };
-        if schema.is_valid(self.args) {
-            return Ok(args.clone());
-        }
+        let Some(faults) = self.known.bad_input(self.args).await else { return Ok(args.clone()) };
         let without: serde_json::Map<String, Value> = args
             .iter()
             .filter(|(_, value)| !value.is_null())
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         let without = Value::Object(without);
-        if !schema.is_valid(&without) {
-            return Err(bad(describe_faults(schema, self.args, "args")));
+        if self.known.bad_input(&without).await.is_some() {
+            return Err(bad(faults));
         }
         Ok(without.as_object().cloned().unwrap_or_default())
     }
@@ -230,7 +247,7 @@ impl ToolCall<'_> {
         let mut cancel = CancelOnDrop { peer: &link.peer, id: Some(handle.id.clone()) };
         let response = handle.await_response().await;
         cancel.id = None;
-        let response = response.map_err(error).and_then(|response| {
+        let response = response.map_err(|failed| error(link, failed)).and_then(|response| {
             serde_json::to_value(response)
                 .map_err(|error| RequestError::Lost(format!("its response cannot be read: {error}")))
         });
@@ -277,10 +294,19 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-fn error(error: ServiceError) -> RequestError {
+fn error(link: &Link, error: ServiceError) -> RequestError {
+    if let Some(why) = link.verdict.why() {
+        return RequestError::OverLimit(why.to_owned());
+    }
     match &error {
+        ServiceError::McpError(error) if error.code == UNREADABLE => {
+            RequestError::Unreadable(truncated(&error.message))
+        }
         ServiceError::McpError(error) => {
             RequestError::Rejected { code: error.code.0, message: truncated(&error.message) }
+        }
+        ServiceError::TransportSend(sending) if let Some(why) = unauthorized(&*sending.error) => {
+            RequestError::Unauthorized(why)
         }
         ServiceError::TransportSend(sending)
             if http_client_error(&*sending.error).is_some_and(reqwest::Error::is_connect) =>
@@ -289,16 +315,6 @@ fn error(error: ServiceError) -> RequestError {
         }
         other => RequestError::Lost(describe(other)),
     }
-}
-
-/// Describes the violations of a schema.
-pub fn describe_faults(schema: &Schema, value: &Value, root: &str) -> String {
-    const MAX: usize = 5;
-    let faults = schema.faults(value).take(MAX).map(|fault| {
-        let path = fault.path.replace('/', ".");
-        format!("`{root}{path}`: {}", truncated(&fault.message))
-    });
-    faults.collect::<Vec<_>>().join("; ")
 }
 
 /// Adds the call's log and masks the secrets in the server's configuration.
@@ -314,6 +330,12 @@ fn masked(link: &Link, outcome: Outcome, log: Option<Arc<Value>>) -> Outcome {
         }
     };
     link.mask.outcome(outcome)
+}
+
+/// The failure of a call during which the server exceeded a limit. Not retried, because it would do so again.
+pub fn over_limit(server: &str, why: &str) -> Failure {
+    let message = format!("{server} was disconnected during the call: {why}");
+    Failure { may_have_happened: true, ..Failure::new("server_over_limit", message) }
 }
 
 fn unavailable(server: &str, why: &str) -> Failure {

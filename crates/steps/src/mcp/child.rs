@@ -1,7 +1,9 @@
 //! Servers that are child processes: starts them, reads their output, and ends them with all processes they started.
+//! With a keeper (`keeper`) those that left the process group are found too.
 
 use super::stderr::{self, Tail};
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -14,6 +16,8 @@ use tokio::sync::oneshot;
 
 /// How long a process may take to exit after its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a process may take to end after it was killed.
+const KILLED: Duration = Duration::from_secs(10);
 /// Variables that a process inherits; others may hold secrets that it must not see.
 const INHERITED: [&str; 10] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "TMPDIR", "TZ"];
 
@@ -22,11 +26,15 @@ pub struct Program {
     pub args: Vec<String>,
     pub env: BTreeMap<String, String>,
     pub cwd: Option<PathBuf>,
+    /// The program and the arguments that start a keeper.
+    pub keeper: Vec<OsString>,
 }
 
 /// A running process, the leader of its own process group. Dropping it kills the group.
 pub struct Process {
     child: Child,
+    /// Whether the child is a keeper, which ends the server and all that it started.
+    kept: bool,
     group: Option<u32>,
     tail: Arc<Tail>,
 }
@@ -43,17 +51,22 @@ pub async fn start(program: Program, mask: Arc<Mask>, server: &str) -> Result<St
         io::ErrorKind::NotFound => format!("`{name}` cannot be started: there is no such program in PATH"),
         _ => format!("`{name}` cannot be started: {error}"),
     };
+    let kept = !program.keeper.is_empty();
     let mut child = start_process(program).await.map_err(broken)?;
     let group = child.id();
     let tail = Arc::new(Tail::default());
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let process = Process { child, group, tail: tail.clone() };
+    let process = Process { child, kept, group, tail: tail.clone() };
     let (Some(stdin), Some(stdout), Some(errors)) = pipes else { return Err(format!("`{name}` has no pipes")) };
     tokio::spawn(stderr::follow(errors, tail, mask, server.to_owned()));
     Ok(Started { process, stdin, stdout })
 }
 
 impl Process {
+    pub async fn exited(&mut self) {
+        let _ = self.child.wait().await;
+    }
+
     /// Waits briefly for a process whose input is closed, then kills its group. Returns how it ended, with its last
     /// output.
     pub async fn end(mut self) -> String {
@@ -63,7 +76,7 @@ impl Process {
             Ok(Ok(status)) => format!("the process ended ({status})"),
             Ok(Err(error)) => format!("the process cannot be waited for: {error}"),
             Err(_) => {
-                let _ = self.child.wait().await;
+                let _ = tokio::time::timeout(KILLED, self.child.wait()).await;
                 "the process was killed".to_owned()
             }
         };
@@ -77,9 +90,14 @@ impl Process {
         #[cfg(target_os = "linux")]
         if let Some(group) = self.group.take().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed())) {
             // The group's id stays in use while it has members, and is not reused at once.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            let _ = match self.kept {
+                true => rustix::process::kill_process(group, rustix::process::Signal::TERM),
+                false => rustix::process::kill_process_group(group, rustix::process::Signal::KILL),
+            };
         }
-        let _ = self.child.start_kill();
+        if !self.kept {
+            let _ = self.child.start_kill();
+        }
     }
 }
 
@@ -121,27 +139,38 @@ fn spawner() -> &'static mpsc::Sender<SpawnRequest> {
 }
 
 fn spawn(program: Program) -> io::Result<Child> {
-    let mut command = Command::new(&program.command);
-    command.args(&program.args).env_clear();
+    let line: Vec<&OsStr> = { program.keeper.iter().map(OsString::as_os_str) }
+        .chain([OsStr::new(&program.command)])
+        .chain(program.args.iter().map(OsStr::new))
+        .collect();
+    let mut command = Command::new(line[0]);
+    command.args(&line[1..]).env_clear();
     command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)))).envs(&program.env);
     if let Some(cwd) = &program.cwd {
         command.current_dir(cwd);
     }
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A keeper must not die before it has done its work.
+    command.kill_on_drop(program.keeper.is_empty());
     #[cfg(unix)]
     command.process_group(0);
     #[cfg(target_os = "linux")]
-    dies_with_us(&mut command);
+    {
+        use rustix::process::Signal;
+        let signal = if program.keeper.is_empty() { Signal::KILL } else { Signal::TERM };
+        dies_with_us(command.as_std_mut(), signal);
+    }
     command.spawn()
 }
 
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "only the child itself can request to die with its parent, between fork and exec")]
-fn dies_with_us(command: &mut Command) {
-    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+pub fn dies_with_us(command: &mut std::process::Command, signal: rustix::process::Signal) {
+    use rustix::process::{getppid, set_parent_process_death_signal};
+    use std::os::unix::process::CommandExt;
     let parent = std::process::id();
     let ask = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
+        set_parent_process_death_signal(Some(signal))?;
         // The parent may have died before the request.
         let orphan = getppid().is_none_or(|pid| pid.as_raw_nonzero().get().cast_unsigned() != parent);
         if orphan { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }

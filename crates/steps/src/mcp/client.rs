@@ -1,13 +1,15 @@
-//! Posts messages to a server behind a URL. Unlike the SDK's own client, it limits the size of a JSON response.
+//! Posts messages to a server behind a URL. Unlike the SDK's own client, it limits what a response may contain, and
+//! reports an unreadable one to its call.
 //!
 //! Streams and sessions are left to the SDK.
 
-use super::http::MAX_MESSAGE;
+use super::limits::{MAX_MESSAGE, MAX_VALUES, Verdict};
+use super::message::{self, Incoming};
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, Stream, StreamExt};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::{Response, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -26,7 +28,10 @@ type ClientError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 #[derive(Clone)]
-pub struct BoundedClient(pub reqwest::Client);
+pub struct BoundedClient {
+    pub http: reqwest::Client,
+    pub verdict: Arc<Verdict>,
+}
 
 impl StreamableHttpClient for BoundedClient {
     type Error = reqwest::Error;
@@ -40,7 +45,7 @@ impl StreamableHttpClient for BoundedClient {
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, ClientError> {
         let mut request =
-            self.0.post(&*uri).header(ACCEPT, format!("{EVENTS}, {JSON}")).headers(headers.into_iter().collect());
+            self.http.post(&*uri).header(ACCEPT, format!("{EVENTS}, {JSON}")).headers(headers.into_iter().collect());
         if let Some(session) = &session {
             request = request.header(SESSION, &**session);
         }
@@ -48,7 +53,7 @@ impl StreamableHttpClient for BoundedClient {
         match response.status() {
             StatusCode::ACCEPTED | StatusCode::NO_CONTENT => Ok(StreamableHttpPostResponse::Accepted),
             StatusCode::NOT_FOUND if session.is_some() => Err(StreamableHttpError::SessionExpired),
-            status if status.is_success() => success(&message, response).await,
+            status if status.is_success() => self.success(&message, response).await,
             _ => refused(&message, session.is_some(), response).await,
         }
     }
@@ -60,7 +65,7 @@ impl StreamableHttpClient for BoundedClient {
         token: Option<String>,
         headers: Headers,
     ) -> Result<(), ClientError> {
-        self.0.delete_session(uri, session, token, headers).await
+        self.http.delete_session(uri, session, token, headers).await
     }
 
     async fn get_stream(
@@ -71,36 +76,71 @@ impl StreamableHttpClient for BoundedClient {
         token: Option<String>,
         headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, ClientError> {
-        self.0.get_stream_with_max_sse_event_size(uri, session, last, token, headers, MAX_MESSAGE).await
+        self.http.get_stream_with_max_sse_event_size(uri, session, last, token, headers, MAX_MESSAGE).await
     }
 }
 
-async fn success(
-    message: &ClientJsonRpcMessage,
-    response: Response,
-) -> Result<StreamableHttpPostResponse, ClientError> {
-    let session = text(&response, SESSION);
-    let kind = text(&response, CONTENT_TYPE.as_str());
-    let is = |wanted: &str| kind.as_ref().is_some_and(|kind| kind.starts_with(wanted));
-    if is(EVENTS) {
-        let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), MAX_MESSAGE)).boxed();
-        return Ok(StreamableHttpPostResponse::Sse(events, session));
-    }
-    // Some servers send a body for messages that need no response.
-    let needs_response = matches!(message, ClientJsonRpcMessage::Request(_));
-    if !is(JSON) {
-        return if needs_response {
-            Err(StreamableHttpError::UnexpectedServerResponse(unexpected_type(kind.as_deref()).into()))
-        } else {
-            Ok(StreamableHttpPostResponse::Accepted)
+impl BoundedClient {
+    async fn success(
+        &self,
+        message: &ClientJsonRpcMessage,
+        response: Response,
+    ) -> Result<StreamableHttpPostResponse, ClientError> {
+        let session = text(&response, SESSION);
+        let kind = text(&response, CONTENT_TYPE.as_str());
+        let is = |wanted: &str| kind.as_ref().is_some_and(|kind| kind.starts_with(wanted));
+        let id = match message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
         };
+        if is(EVENTS) {
+            let verdict = self.verdict.clone();
+            let bytes = bounded(response.bytes_stream(), MAX_MESSAGE, verdict.clone());
+            let events = SseStream::from_bytes_stream(bytes).map(move |event| Ok(readable(event?, &id, &verdict)));
+            return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
+        }
+        // Some servers send a body for messages that need no response.
+        let Some(id) = id else { return Ok(StreamableHttpPostResponse::Accepted) };
+        if !is(JSON) {
+            return Err(StreamableHttpError::UnexpectedServerResponse(unexpected_type(kind.as_deref()).into()));
+        }
+        let body = match read(response, MAX_MESSAGE).await {
+            Err(StreamableHttpError::Io(error)) => {
+                self.verdict.end(too_long(MAX_MESSAGE).to_string());
+                return Err(error.into());
+            }
+            body => body?,
+        };
+        let answer = match message::read(&body) {
+            Incoming::Message(answer) => *answer,
+            Incoming::TooLarge => {
+                self.verdict.end(too_many());
+                return Err(io::Error::other(too_many()).into());
+            }
+            Incoming::Unreadable { why, .. } => message::unreadable(Some(id), &why),
+            Incoming::Ignored => message::unreadable(Some(id), "it is not a message"),
+        };
+        Ok(StreamableHttpPostResponse::Json(answer, session))
     }
-    let body = read(response, MAX_MESSAGE).await?;
-    match serde_json::from_slice(&body) {
-        Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
-        Err(_) if !needs_response => Ok(StreamableHttpPostResponse::Accepted),
-        Err(error) => Err(error.into()),
-    }
+}
+
+fn too_many() -> String {
+    format!("it sent a message of more than {MAX_VALUES} values")
+}
+
+/// Replaces an event that the SDK would skip by an error for the request that the stream answers.
+fn readable(event: Sse, id: &Option<RequestId>, verdict: &Verdict) -> Sse {
+    let is_message = matches!(event.event.as_deref(), None | Some("" | "message"));
+    let why = match event.data.as_deref().filter(|_| is_message).map(|data| message::read(data.as_bytes())) {
+        Some(Incoming::Unreadable { why, .. }) => why,
+        Some(Incoming::TooLarge) => {
+            verdict.end(too_many());
+            too_many()
+        }
+        Some(Incoming::Message(_) | Incoming::Ignored) | None => return event,
+    };
+    let lost = serde_json::to_string(&message::unreadable(id.clone(), &why)).unwrap_or_default();
+    Sse { data: Some(lost), ..event }
 }
 
 /// Not the SDK's error for this, whose text is Rust's debug format.
@@ -119,8 +159,8 @@ async fn refused(
 ) -> Result<StreamableHttpPostResponse, ClientError> {
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        let challenge = text(&response, WWW_AUTHENTICATE.as_str()).unwrap_or_else(|| status.to_string());
-        return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
+        let challenge = text(&response, WWW_AUTHENTICATE.as_str()).map(|text| format!(": {text}")).unwrap_or_default();
+        return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(format!("HTTP {status}{challenge}"))));
     }
     let (retry_after, session) = (text(&response, RETRY_AFTER.as_str()), text(&response, SESSION));
     let reason = read(response, MAX_ERROR_BODY).await.unwrap_or_default();
@@ -170,13 +210,14 @@ async fn read(mut response: Response, most: usize) -> Result<Vec<u8>, ClientErro
 }
 
 fn too_long(most: usize) -> io::Error {
-    io::Error::other(format!("the response is longer than {} KB", most / 1024))
+    io::Error::other(format!("it sent a message of more than {} KB", most / 1024))
 }
 
 /// Fails once an event exceeds the limit.
 fn bounded(
     stream: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
     most: usize,
+    verdict: Arc<Verdict>,
 ) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
     let (mut bytes, mut fresh_line) = (0, true);
     stream.map(move |chunk| {
@@ -190,6 +231,7 @@ fn bounded(
                 _ => fresh_line = false,
             }
             if bytes > most {
+                verdict.end(too_long(most).to_string());
                 return Err(too_long(most));
             }
         }
@@ -213,9 +255,10 @@ mod tests {
         let chunks = |text: &'static [&'static str]| {
             stream::iter(text.iter().map(|part| Ok(Bytes::from_static(part.as_bytes()))))
         };
-        let kept: Vec<_> = bounded(chunks(&["data: 12\r\n\r\n", "data: 34\n", "\ndata: 56\n\n"]), 12).collect().await;
+        let kept: Vec<_> =
+            bounded(chunks(&["data: 12\r\n\r\n", "data: 34\n", "\ndata: 56\n\n"]), 12, Arc::default()).collect().await;
         assert!(kept.iter().all(Result::is_ok), "{kept:?}");
-        let cut: Vec<_> = bounded(chunks(&["data: 12\n\nda", "ta: 3456", "789\n"]), 12).collect().await;
+        let cut: Vec<_> = bounded(chunks(&["data: 12\n\nda", "ta: 3456", "789\n"]), 12, Arc::default()).collect().await;
         assert!(cut[0].is_ok() && cut[2].is_err(), "{cut:?}");
     }
 }

@@ -1,20 +1,25 @@
 //! Opens one connection to a server, from its configuration to the end of the handshake.
 
 use super::child::{self, Process, Program};
+use super::guard::Guard;
 use super::http;
+use super::limits::Verdict;
+use super::message::UNREADABLE;
+use super::pipes::Pipes;
 use super::probe;
 use super::progress::{Handler, ProgressTracker};
 use super::secrets::{self, Filled};
+use super::supervise::exited;
 use super::upstream::Link;
 use super::{Context, ServerConfig, Transport};
 use crate::http::cause as http_cause;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{ClientInitializeError, RunningService, ServiceError};
-use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use rmcp::{ClientLifecycleMode, ClientServiceExt, RoleClient};
 use std::error::Error;
 use std::sync::Arc;
+use stepwell_core::unseen::escaped;
 use stepwell_engine::Mask;
 use stepwell_store::OrgId;
 use tokio::io::BufReader;
@@ -60,6 +65,7 @@ pub struct Connected {
 pub struct PartialConnection {
     pub process: Option<Process>,
     pub mask: Arc<Mask>,
+    pub verdict: Arc<Verdict>,
 }
 
 pub async fn connect(
@@ -73,22 +79,33 @@ pub async fn connect(
     partial.mask = Arc::new(mask);
     let progress = Arc::new(ProgressTracker::new(partial.mask.clone()));
     let handler = Handler { progress: progress.clone() };
+    let verdict = &partial.verdict;
     let served = match transport {
         Transport::Stdio { command, args, env, cwd } => {
-            let program = Program { command, args, env, cwd };
+            let program = Program { command, args, env, cwd, keeper: config.keeper.clone() };
             let started = child::start(program, partial.mask.clone(), &config.name).await?;
             partial.process = Some(started.process);
             let (mut stdout, mut stdin) = (BufReader::new(started.stdout), started.stdin);
             let lifecycle = match handshake {
-                Handshake::Newest => probe::detect(&mut stdout, &mut stdin).await?,
+                Handshake::Newest => tokio::select! {
+                    detected = probe::detect(&mut stdout, &mut stdin) => detected?,
+                    why = exited(&mut partial.process) => return Err(why),
+                },
                 Handshake::Older => ClientLifecycleMode::Initialize,
             };
-            let pipes = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(http::MAX_MESSAGE);
-            handler.serve_with_lifecycle(pipes, lifecycle).await
+            let pipes = Pipes::new(stdout, stdin, verdict.clone());
+            let guard = Guard::new(pipes, &config.name, verdict.clone(), progress.clone());
+            let served = handler.serve_with_lifecycle(guard, lifecycle);
+            tokio::select! {
+                served = served => served,
+                why = exited(&mut partial.process) => return Err(why),
+            }
         }
         Transport::Http { url, headers } => {
-            let transport = http::transport(&url, &headers, context.egress, config.connect_timeout)?;
-            handler.serve_with_lifecycle(transport, handshake.lifecycle()).await
+            let server = http::Endpoint { url: &url, headers: &headers, connect_timeout: config.connect_timeout };
+            let transport = http::transport(server, context.egress, verdict.clone())?;
+            let guard = Guard::new(transport, &config.name, verdict.clone(), progress.clone());
+            handler.serve_with_lifecycle(guard, handshake.lifecycle()).await
         }
     };
     let service = served.map_err(|error| refused(&error))?;
@@ -99,7 +116,7 @@ pub async fn connect(
     let version = info.as_ref().map(|info| info.protocol_version.clone());
     let modern = version.as_ref().is_some_and(|version| *version >= ProtocolVersion::V_2026_07_28);
     let protocol = version.map(|version| version.as_str().to_owned());
-    let link = Link { peer, progress, mask: partial.mask.clone(), modern };
+    let link = Link { peer, progress, mask: partial.mask.clone(), verdict: verdict.clone(), modern };
     Ok(Connected { service, link, about, protocol })
 }
 
@@ -125,6 +142,9 @@ pub fn describe(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportSend(error) => causes(&*error.error),
         ServiceError::TransportClosed => "it closed the connection".into(),
+        ServiceError::McpError(error) if error.code == UNREADABLE => {
+            truncated(&format!("its response cannot be read: {}", error.message))
+        }
         ServiceError::McpError(error) => truncated(&format!("it returned error {}: {}", error.code.0, error.message)),
         other => causes(other),
     }
@@ -154,14 +174,24 @@ pub fn http_client_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a req
     })
 }
 
+/// The refusal of the credentials in the chain of causes.
+pub fn unauthorized(error: &(dyn Error + 'static)) -> Option<String> {
+    chain(error).find_map(|error| match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::AuthRequired(refused)) => Some(truncated(&refused.www_authenticate_header)),
+        _ => None,
+    })
+}
+
 fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error: &&'a (dyn Error + 'static)| (*error).source())
 }
 
-/// Truncates text from a server.
+/// Text from a server for messages: truncated, with unseen characters escaped.
 pub fn truncated(text: &str) -> String {
     const MAX: usize = 1_000;
-    if text.len() <= MAX { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(MAX)]) }
+    let cut = &text[..text.floor_char_boundary(MAX)];
+    let end = if cut.len() < text.len() { "…" } else { "" };
+    format!("{}{end}", escaped(cut))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Calls that do not end with the first response: questions, which users answer, and tasks, which are polled. Between
 //! two rounds only a note is kept.
 
-use super::call::{CallEnd, RequestError, ToolCall};
+use super::call::{CallEnd, RequestError, ToolCall, over_limit};
 use super::connect::truncated;
+use super::limits::{MAX_FIELDS, MAX_FORM, MAX_ROUNDS, MAX_STATE, MAX_TASK_ID};
 use super::upstream::Link;
 use rmcp::model::{
     ClientRequest, ErrorCode, GetTaskParams, GetTaskRequest, InputResponses, UpdateTaskParams, UpdateTaskRequest,
@@ -12,15 +13,14 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
-use stepwell_engine::schema::Schema;
+use stepwell_core::unseen::{escaped, has_unseen, rewrite};
+use stepwell_engine::schema;
 use stepwell_engine::{Suspended, Until};
 
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Used if the server names no interval or is unavailable.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(5);
-/// How often a server may postpone a call.
-const MAX_ROUNDS: u32 = 100;
 
 /// The state with which the next attempt continues. Stored with the run, so its JSON must stay readable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ impl Note {
     }
 
     /// Continues with the answers given since.
-    pub fn resume(mut self, tool_call: &ToolCall<'_>) -> Result<NextRequest, CallEnd> {
+    pub async fn resume(mut self, tool_call: &ToolCall<'_>) -> Result<NextRequest, CallEnd> {
         if self.server != tool_call.upstream.name() || self.tool != tool_call.known.offered.tool {
             let what = format!(
                 "the call began as `{}` of the server {}, but that name now refers to another tool",
@@ -83,7 +83,7 @@ impl Note {
             self.answer = self.asked.as_ref().and_then(|_| answers.last().cloned());
         }
         if self.asked.is_some() && self.answer.is_none() {
-            return Err(self.ask(tool_call));
+            return Err(self.ask(tool_call).await);
         }
         Ok(if self.task.is_some() { NextRequest::Task(self) } else { NextRequest::Call(self) })
     }
@@ -101,11 +101,18 @@ impl Note {
     }
 
     /// Handles a result that asks for input or postpones the call.
-    pub fn postpone(mut self, tool_call: &ToolCall<'_>, link: &Link, answer: &Value) -> CallEnd {
+    pub async fn postpone(mut self, tool_call: &ToolCall<'_>, link: &Link, answer: &Value) -> CallEnd {
         self.rounds += 1;
         if self.rounds > MAX_ROUNDS {
             let message = format!("{} postponed the call more than {MAX_ROUNDS} times", self.server);
             return Failure { may_have_happened: true, ..Failure::new("too_many_rounds", message) }.into();
+        }
+        let state = answer.get("requestState").and_then(Value::as_str).map_or(0, str::len);
+        if state > MAX_STATE {
+            return disconnect(&self.server, link, &format!("it left a state of more than {} KB", MAX_STATE >> 10));
+        }
+        if let Some(why) = answer.get("inputRequests").and_then(too_large) {
+            return disconnect(&self.server, link, &why);
         }
         self.answer = None;
         self.state = answer.get("requestState").and_then(Value::as_str).map(str::to_owned);
@@ -114,7 +121,7 @@ impl Note {
             let pause = MIN_PAUSE * self.rounds;
             return CallEnd::Waiting(masked(link, self.later(Some(pause))).into());
         }
-        self.masked(link).ask(tool_call)
+        self.masked(link).ask(tool_call).await
     }
 
     /// Handles a result that starts a task.
@@ -123,6 +130,10 @@ impl Note {
             let message = format!("`{}` returned a task without an id", tool_call.known.offered.name);
             return Failure { may_have_happened: true, ..Failure::new("bad_result", message) }.into();
         };
+        if task.len() > MAX_TASK_ID {
+            let why = format!("it started a task with an id of more than {MAX_TASK_ID} bytes");
+            return disconnect(&self.server, link, &why);
+        }
         let note = Note { task: Some(task.into()), asked: None, answer: None, state: None, ..self };
         CallEnd::Waiting(masked(link, note.later(pause(answer))).into())
     }
@@ -145,8 +156,8 @@ impl Note {
         self
     }
 
-    fn ask(self, tool_call: &ToolCall<'_>) -> CallEnd {
-        match question(self.asked.as_ref(), &self.server, &tool_call.known.offered.name) {
+    async fn ask(self, tool_call: &ToolCall<'_>) -> CallEnd {
+        match question(self.asked.as_ref(), &self.server, &tool_call.known.offered.name).await {
             Ok(ask) => {
                 let until = Until::Answered { ask, timeout: None };
                 CallEnd::Waiting(Suspended { note: self.into_value(), until }.into())
@@ -159,6 +170,24 @@ impl Note {
     }
 }
 
+/// Ends a connection whose server exceeded a limit.
+fn disconnect(server: &str, link: &Link, why: &str) -> CallEnd {
+    link.verdict.end(why);
+    over_limit(server, why).into()
+}
+
+/// Why input requests are more than users can be asked, if they are.
+fn too_large(asked: &Value) -> Option<String> {
+    if asked.to_string().len() > MAX_FORM {
+        return Some(format!("it asked with a form of more than {} KB", MAX_FORM >> 10));
+    }
+    let fields = |request: &Value| {
+        request.pointer("/params/requestedSchema/properties").and_then(Value::as_object).map_or(0, Map::len)
+    };
+    let count: usize = asked.as_object().into_iter().flatten().map(|(_, request)| 1 + fields(request)).sum();
+    (count > MAX_FIELDS).then(|| format!("it asked with a form of more than {MAX_FIELDS} fields"))
+}
+
 fn masked(link: &Link, mut waits: Suspended) -> Suspended {
     link.mask.value(&mut waits.note);
     waits
@@ -169,7 +198,7 @@ fn pause(task: &Value) -> Option<Duration> {
 }
 
 /// What users are shown: one form, or one with a property for each key.
-fn question(asked: Option<&Map<String, Value>>, server: &str, tool: &str) -> Result<Value, String> {
+async fn question(asked: Option<&Map<String, Value>>, server: &str, tool: &str) -> Result<Value, String> {
     let parts = asked.into_iter().flatten().map(|(key, request)| Ok((key, part(request)?)));
     let parts = parts.collect::<Result<Vec<_>, String>>()?;
     let (message, form) = match parts.as_slice() {
@@ -188,10 +217,36 @@ fn question(asked: Option<&Map<String, Value>>, server: &str, tool: &str) -> Res
             (messages.join("\n"), json!({"type": "object", "properties": fields, "required": keys}))
         }
     };
-    if Schema::compile(&form).is_err() {
-        return Err("requests input with a form whose schema is invalid".into());
+    if hides_values(&form) {
+        return Err("requests input with a form that has invisible characters in names or values".into());
+    }
+    let (message, mut form) = (escaped(&message).into_owned(), form);
+    rewrite(&mut form, escaped);
+    if let Err(error) = schema::check(&form).await {
+        return Err(format!("requests input with a form that cannot be used: {}", truncated(&error.to_string())));
     }
     Ok(json!({"message": message, "form": form, "server": server, "tool": tool}))
+}
+
+/// Whether a name or a value that a user would send back has characters that the user does not see.
+fn hides_values(form: &Value) -> bool {
+    match form {
+        Value::Array(items) => items.iter().any(hides_values),
+        Value::Object(fields) => fields.iter().any(|(name, field)| {
+            let is_value = ["enum", "const", "default", "required", "pattern"].contains(&name.as_str());
+            has_unseen(name) || if is_value { hides_text(field) } else { hides_values(field) }
+        }),
+        _ => false,
+    }
+}
+
+fn hides_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => has_unseen(text),
+        Value::Array(items) => items.iter().any(hides_text),
+        Value::Object(fields) => fields.iter().any(|(name, field)| has_unseen(name) || hides_text(field)),
+        _ => false,
+    }
 }
 
 fn part(request: &Value) -> Result<(String, Value), String> {
@@ -223,6 +278,7 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
             }
             Err(RequestError::Unsent(_) | RequestError::Lost(_)) => Err(CallEnd::Waiting(note.later(None).into())),
             Err(RequestError::Rejected { code, message }) => Err(task_error(&link, code, &message).into()),
+            Err(error) => Ok(tool_call.failure(error)),
         };
     }
     let params = GetTaskParams::new(task);
@@ -232,6 +288,7 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
         // An unavailable server says nothing about the task.
         Err(RequestError::Unsent(_) | RequestError::Lost(_)) => return Err(CallEnd::Waiting(note.later(None).into())),
         Err(RequestError::Rejected { code, message }) => return Err(task_error(&link, code, &message).into()),
+        Err(error) => return Ok(tool_call.failure(error)),
     };
     let describe = |what: &str| {
         let message = state.get("statusMessage").and_then(Value::as_str).map(|message| format!(": {message}"));
@@ -240,7 +297,7 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
     match state.get("status").and_then(Value::as_str) {
         Some("completed") => {
             let result = state.get_mut("result").map(Value::take).unwrap_or_default();
-            Ok(tool_call.ended(&link, result, log))
+            Ok(tool_call.ended(&link, result, log).await)
         }
         Some("failed") => {
             let error = state.get("error").and_then(|error| error.get("message")).and_then(Value::as_str);
@@ -252,13 +309,16 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
             Err(Failure { may_have_happened: true, ..failure }.into())
         }
         Some("input_required") => {
+            if let Some(why) = state.get("inputRequests").and_then(too_large) {
+                return Err(disconnect(&note.server, &link, &why));
+            }
             let asked = state.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
             let open: Map<String, Value> = asked.into_iter().filter(|(key, _)| !note.answered.contains(key)).collect();
             if open.is_empty() {
                 return Err(CallEnd::Waiting(note.later(pause(&state)).into()));
             }
             note.asked = Some(open);
-            Err(note.masked(&link).ask(tool_call))
+            Err(note.masked(&link).ask(tool_call).await)
         }
         _ => Err(CallEnd::Waiting(note.later(pause(&state)).into())),
     }
@@ -290,5 +350,15 @@ mod tests {
         assert_eq!(note.into_value(), stored);
         let shortest = json!({"server": "s", "tool": "t", "rounds": 0});
         assert_eq!(Note::read(&shortest).unwrap().into_value(), shortest);
+    }
+
+    #[tokio::test]
+    async fn a_question_with_a_hostile_form_is_refused() {
+        let form = json!({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}});
+        let request = |form: Value| json!({"method": "elicitation/create", "params": {"requestedSchema": form}});
+        let asked = |form: Value| Map::from_iter([("k".to_owned(), request(form))]);
+        let refused = question(Some(&asked(form)), "s", "t").await;
+        assert!(refused.is_err_and(|why| why.contains("a form that cannot be used")));
+        assert!(question(Some(&asked(json!({"type": "object"}))), "s", "t").await.is_ok());
     }
 }

@@ -1,6 +1,7 @@
 //! Servers behind a URL: the SDK's transport on a client that enforces the egress rules.
 
 use super::client::BoundedClient;
+use super::limits::{MAX_MESSAGE, Verdict};
 use crate::egress::Egress;
 use crate::http::builder;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -8,33 +9,37 @@ use reqwest::redirect::Policy;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
 /// Headers that the transport sets itself.
 const RESERVED: [&str; 7] =
     ["accept", "content-type", "content-length", "host", "last-event-id", "mcp-session-id", "mcp-protocol-version"];
-/// Maximum size of a server's message, in bytes.
-pub const MAX_MESSAGE: usize = 16 << 20;
+
+pub struct Endpoint<'a> {
+    pub url: &'a str,
+    pub headers: &'a BTreeMap<String, String>,
+    pub connect_timeout: Duration,
+}
 
 pub fn transport(
-    url: &str,
-    headers: &BTreeMap<String, String>,
+    server: Endpoint<'_>,
     egress: Egress,
-    connect_timeout: Duration,
+    verdict: Arc<Verdict>,
 ) -> Result<StreamableHttpClientTransport<BoundedClient>, String> {
-    let url = Url::parse(url).map_err(|error| format!("its URL is invalid: {error}"))?;
+    let url = Url::parse(server.url).map_err(|error| format!("its URL is invalid: {error}"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err("its URL must begin with http:// or https://".into());
     }
     egress.check_url(&url).map_err(|refused| refused.to_string())?;
     // Redirects are not followed, least of all with headers that hold secrets.
-    let client = builder(egress, connect_timeout).redirect(Policy::none()).build();
+    let client = builder(egress, server.connect_timeout).redirect(Policy::none()).build();
     let client = client.map_err(|error| format!("the HTTP client cannot be built: {error}"))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
-    config.custom_headers = read(headers)?;
+    config.custom_headers = read(server.headers)?;
     config.max_sse_event_size = MAX_MESSAGE;
-    Ok(StreamableHttpClientTransport::with_client(BoundedClient(client), config))
+    Ok(StreamableHttpClientTransport::with_client(BoundedClient { http: client, verdict }, config))
 }
 
 fn read(headers: &BTreeMap<String, String>) -> Result<HashMap<HeaderName, HeaderValue>, String> {

@@ -12,8 +12,13 @@ mod child;
 mod client;
 mod connect;
 mod deferred;
+mod guard;
 mod http;
+mod keeper;
+mod limits;
 mod list;
+mod message;
+mod pipes;
 mod probe;
 mod progress;
 mod result;
@@ -22,14 +27,17 @@ mod stderr;
 mod supervise;
 mod upstream;
 
+pub use keeper::{KEEPER, keep};
+
 use crate::egress::Egress;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use stepwell_engine::upstream::{Pins, Server, Servers, Standing};
+use stepwell_engine::upstream::{Held, Pins, Server, Servers, Standing};
 use stepwell_engine::{Clock, SealedStore};
-use stepwell_store::OrgId;
+use stepwell_store::{OrgId, Supervisor};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use upstream::{KnownTool, Upstream};
@@ -47,6 +55,9 @@ pub struct ServerConfig {
     pub plain_names: bool,
     /// Limit for connecting and listing the tools.
     pub connect_timeout: Duration,
+    /// The program and the arguments that start a keeper for a process; empty for none. Without one, processes that
+    /// leave the process group of their server outlive it.
+    pub keeper: Vec<OsString>,
 }
 
 /// How to reach a server. `{{secrets.NAME}}` may occur in arguments, values of variables and headers, and the URL.
@@ -71,15 +82,27 @@ struct Context {
     pins: Pins,
     egress: Egress,
     clock: Arc<dyn Clock>,
+    /// All servers, in the order of the configuration.
+    all: Vec<Arc<Upstream>>,
+}
+
+impl Context {
+    /// Why a server cannot have a tool of that name, if another one comes first.
+    fn clash(&self, upstream: &Upstream, org: OrgId, name: &str) -> Option<String> {
+        let earlier = self.all.iter().take_while(|other| other.name() != upstream.name());
+        let owner = { earlier }.find(|other| other.owns(org, name))?;
+        Some(format!("the server {} has a tool of the same name and comes first", owner.name()))
+    }
 }
 
 /// The configured servers with their supervisors. Dropping it ends them all; [`Upstreams::stop`] also waits for their
 /// end.
 pub struct Upstreams {
-    all: Vec<Arc<Upstream>>,
     context: Arc<Context>,
     stop: CancellationToken,
     supervisors: Mutex<Vec<JoinHandle<()>>>,
+    /// Restarts the supervisors if they panic.
+    pub supervisor: Supervisor,
 }
 
 /// The meaning of a tool name in an organisation.
@@ -89,6 +112,8 @@ pub(crate) enum Lookup {
     Unavailable(Arc<Upstream>),
     /// The server no longer offers the tool.
     Removed(Arc<Upstream>),
+    /// The server offers a tool that cannot be called, for this reason.
+    Held(Arc<Upstream>, String),
 }
 
 impl Upstreams {
@@ -100,13 +125,16 @@ impl Upstreams {
         egress: Egress,
         clock: Arc<dyn Clock>,
     ) -> Arc<Upstreams> {
-        let (context, stop) = (Arc::new(Context { safe, pins, egress, clock }), CancellationToken::new());
         let all: Vec<Arc<Upstream>> = servers.into_iter().map(|config| Arc::new(Upstream::new(config))).collect();
+        let (context, stop) = (Arc::new(Context { safe, pins, egress, clock, all }), CancellationToken::new());
+        let supervisor = Supervisor::default();
         let begin = |upstream: &Arc<Upstream>| {
-            tokio::spawn(supervise::supervise(upstream.clone(), context.clone(), stop.clone()))
+            let (upstream, context, stop) = (upstream.clone(), context.clone(), stop.clone());
+            let name = format!("MCP server {}", upstream.config.name);
+            supervisor.spawn(name, move || supervise::supervise(upstream.clone(), context.clone(), stop.clone()))
         };
-        let supervisors = Mutex::new(all.iter().map(begin).collect());
-        Arc::new(Upstreams { all, context, stop, supervisors })
+        let supervisors = Mutex::new(context.all.iter().map(begin).collect());
+        Arc::new(Upstreams { context, stop, supervisors, supervisor })
     }
 
     /// Closes all connections and waits until all child processes have ended.
@@ -118,13 +146,14 @@ impl Upstreams {
         }
     }
 
-    /// `None` if no server can have a tool of that name.
+    /// `None` if no server can have a tool of that name. If several do, the first in the configuration has it, even
+    /// while it is unavailable.
     pub(crate) fn find(&self, org: OrgId, name: &str) -> Option<Lookup> {
         let mut other = None;
-        for upstream in &self.all {
+        for upstream in &self.context.all {
             match upstream.find(org, name) {
-                Some(found @ Lookup::Tool(..)) => return Some(found),
-                Some(found) => other = other.or(Some(found)),
+                Some(found @ (Lookup::Tool(..) | Lookup::Unavailable(_))) => return Some(found),
+                Some(found @ (Lookup::Removed(_) | Lookup::Held(..))) => other = other.or(Some(found)),
                 None => {}
             }
         }
@@ -133,25 +162,38 @@ impl Upstreams {
 
     /// Whether any organisation has a tool of that name.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.all.iter().any(|upstream| upstream.known(name).is_some())
+        self.context.all.iter().any(|upstream| upstream.known(name).is_some())
     }
 
     /// Whether all tools of that name are accepted and declare themselves idempotent.
     pub(crate) fn is_idempotent(&self, name: &str) -> bool {
-        self.all.iter().all(|upstream| {
+        self.context.all.iter().all(|upstream| {
             let known = upstream.known(name);
             known.is_none_or(|known| known.is_idempotent() && upstream.standing(&known.offered) == Standing::Accepted)
         })
     }
 
     pub(crate) fn names(&self, org: OrgId) -> Vec<String> {
-        self.all.iter().flat_map(|upstream| upstream.names(org)).collect()
+        self.context.all.iter().flat_map(|upstream| upstream.names(org)).collect()
     }
 }
 
 impl Servers for Upstreams {
     fn servers(&self) -> Vec<Server> {
-        self.all.iter().map(|upstream| upstream.view()).collect()
+        let mut all: Vec<Server> = self.context.all.iter().map(|upstream| upstream.view()).collect();
+        // The list of a server may be older than that of a server before it.
+        for (server, upstream) in all.iter_mut().zip(&self.context.all) {
+            let Some(org) = server.org else { continue };
+            for offered in std::mem::take(&mut server.tools) {
+                match self.context.clash(upstream, org, &offered.name) {
+                    Some(why) => {
+                        server.held.push(Held { name: offered.name.clone(), tool: offered.tool.clone(), why });
+                    }
+                    None => server.tools.push(offered),
+                }
+            }
+        }
+        all
     }
 }
 

@@ -1,7 +1,7 @@
 //! Detects the revision that a process speaks, before the SDK starts. The SDK would wait ten seconds for the response
 //! and then fall back to the older handshake, but a process may need longer to start.
 
-use super::http::MAX_MESSAGE;
+use super::limits::MAX_MESSAGE;
 use super::progress::{capabilities, client_info};
 use rmcp::ClientLifecycleMode;
 use rmcp::model::{ProtocolVersion, RequestMetaObject};

@@ -1,5 +1,6 @@
 //! Progress notifications of pending calls, collected as the log of the waiting step.
 
+use super::connect::truncated;
 use crate::javascript::{Line, Log};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ExtensionCapabilities, Implementation, JsonObject, ProgressNotificationParam,
@@ -8,27 +9,17 @@ use rmcp::model::{
 use rmcp::service::NotificationContext;
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stepwell_engine::Mask;
 use tokio::sync::Notify;
 
-/// Maximum number of lines kept for calls that are not registered yet: a notification can arrive before `open` is
-/// called.
-const MAX_EARLY: usize = 100;
-
 /// The pending calls of one connection.
 pub struct ProgressTracker {
-    calls: Mutex<Calls>,
+    calls: Mutex<HashMap<ProgressToken, Log>>,
     mask: Arc<Mask>,
     /// Notified when the server reports that its tools have changed.
     pub changed: Notify,
-}
-
-#[derive(Default)]
-struct Calls {
-    open: HashMap<ProgressToken, Log>,
-    early: VecDeque<(ProgressToken, f64, Line)>,
 }
 
 /// The progress of a pending call.
@@ -42,50 +33,44 @@ impl ProgressTracker {
         ProgressTracker { calls: Mutex::default(), mask, changed: Notify::new() }
     }
 
-    fn calls(&self) -> MutexGuard<'_, Calls> {
+    fn calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, Log>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Records the progress of a request from now on.
+    pub fn expect(&self, token: &ProgressToken) {
+        self.calls().entry(token.clone()).or_default();
+    }
+
+    pub fn forget(&self, token: &ProgressToken) {
+        self.calls().remove(token);
+    }
+
     pub fn open(self: &Arc<ProgressTracker>, token: ProgressToken) -> CallProgress {
-        let mut calls = self.calls();
-        let early = std::mem::take(&mut calls.early);
-        let (mine, others): (Vec<_>, Vec<_>) = early.into_iter().partition(|(owner, ..)| *owner == token);
-        calls.early = others.into();
-        let mut log = Log::default();
-        mine.into_iter().for_each(|(_, order, line)| log.keep_at(order, line));
-        calls.open.insert(token.clone(), log);
-        drop(calls);
+        self.expect(&token);
         CallProgress { progress: self.clone(), token }
     }
 
-    /// Notifications are handled in tasks of their own, so they may come out of order; progress only grows.
-    fn record(&self, progress: ProgressNotificationParam) {
-        let text = self.mask.shown(&describe(&progress)).into_owned();
-        let line = Line { level: "info".into(), text };
+    /// Progress of requests that nothing waits for is dropped.
+    pub fn record(&self, progress: ProgressNotificationParam) {
         let mut calls = self.calls();
-        match calls.open.get_mut(&progress.progress_token) {
-            Some(log) => log.keep_at(progress.progress, line),
-            None => {
-                if calls.early.len() >= MAX_EARLY {
-                    calls.early.pop_front();
-                }
-                calls.early.push_back((progress.progress_token, progress.progress, line));
-            }
-        }
+        let Some(log) = calls.get_mut(&progress.progress_token) else { return };
+        let text = truncated(&self.mask.shown(&describe(&progress)));
+        log.keep_at(progress.progress, Line { level: "info".into(), text });
     }
 }
 
 impl CallProgress {
     /// Ends the call and returns its log.
     pub fn close(self) -> Option<Arc<Value>> {
-        let log = self.progress.calls().open.remove(&self.token);
+        let log = self.progress.calls().remove(&self.token);
         log.and_then(Log::into_value).map(Arc::new)
     }
 }
 
 impl Drop for CallProgress {
     fn drop(&mut self) {
-        self.progress.calls().open.remove(&self.token);
+        self.progress.calls().remove(&self.token);
     }
 }
 
@@ -100,7 +85,7 @@ fn describe(progress: &ProgressNotificationParam) -> String {
     }
 }
 
-/// Handles notifications. As a client, Stepwell supports tasks and nothing else.
+/// Handles the notifications that the guard lets through. As a client, Stepwell supports tasks and nothing else.
 pub struct Handler {
     pub progress: Arc<ProgressTracker>,
 }
@@ -119,10 +104,6 @@ pub fn capabilities() -> ClientCapabilities {
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         ClientConfig::new(capabilities(), client_info()).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
-    }
-
-    async fn on_progress(&self, params: ProgressNotificationParam, _context: NotificationContext<RoleClient>) {
-        self.progress.record(params);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

@@ -1,6 +1,5 @@
 //! Turns a tool's result into the result of a step.
 
-use super::call::describe_faults;
 use super::connect::truncated;
 use super::upstream::KnownTool;
 use serde_json::Value;
@@ -8,7 +7,7 @@ use stepwell_core::event::{Failure, Outcome, Reply};
 
 /// The structured content, where a lone `{"result": x}` counts as `x`; otherwise the text, parsed if it is JSON;
 /// otherwise the content list.
-pub fn outcome(known: &KnownTool, mut answer: Value) -> Outcome {
+pub async fn outcome(known: &KnownTool, mut answer: Value) -> Outcome {
     let name = &known.offered.name;
     let structured = answer.get_mut("structuredContent").map(Value::take);
     let content = answer.get_mut("content").map(Value::take);
@@ -25,8 +24,7 @@ pub fn outcome(known: &KnownTool, mut answer: Value) -> Outcome {
         return Outcome::Failure { failure: Failure::new("tool_error", message), reply: Some(Reply::body(body)) };
     }
     let Some(structured) = structured else { return Outcome::Success(Reply::body(plain(content))) };
-    if let Some(schema) = known.output().filter(|schema| !schema.is_valid(&structured)) {
-        let why = describe_faults(schema, &structured, "result");
+    if let Some(why) = known.bad_output(&structured).await {
         let message = format!("the result of `{name}` does not match its schema: {why}");
         let failure = Failure { may_have_happened: true, ..Failure::new("bad_result", message) };
         return Outcome::Failure { failure, reply: Some(Reply::body(structured)) };
@@ -79,8 +77,8 @@ mod tests {
         })
     }
 
-    fn check(answer: Value, expected: Value) {
-        let body = match outcome(&tool(), answer.clone()) {
+    async fn check(answer: Value, expected: Value) {
+        let body = match outcome(&tool(), answer.clone()).await {
             Outcome::Success(reply) => (*reply.body).clone(),
             Outcome::Failure { failure, reply } => {
                 json!({"code": failure.code, "message": failure.message, "reply": reply.map(|reply| reply.body)})
@@ -89,31 +87,34 @@ mod tests {
         assert_eq!(body, expected, "{answer}");
     }
 
-    #[test]
-    fn a_result_is_read_from_any_of_its_forms() {
+    #[tokio::test]
+    async fn a_result_is_read_from_any_of_its_forms() {
         let text = |text: &str| json!({"type": "text", "text": text});
-        check(json!({"content": [text("x")], "structuredContent": {"n": 1}}), json!({"n": 1}));
-        check(json!({"structuredContent": {"result": [1]}}), json!([1]));
-        check(json!({"structuredContent": {"result": 1, "n": 2}}), json!({"result": 1, "n": 2}));
+        check(json!({"content": [text("x")], "structuredContent": {"n": 1}}), json!({"n": 1})).await;
+        check(json!({"structuredContent": {"result": [1]}}), json!([1])).await;
+        check(json!({"structuredContent": {"result": 1, "n": 2}}), json!({"result": 1, "n": 2})).await;
         check(
             json!({"structuredContent": null}),
             json!({"code": "bad_result", "reply": null,
             "message": "the result of `s__t` does not match its schema: `result`: null is not of type \"object\""}),
-        );
-        check(json!({"content": [text("{\"a\": 1}")]}), json!({"a": 1}));
-        check(json!({"content": [text("true")]}), json!(true));
-        check(json!({"content": [text("two"), text("lines")]}), json!("two\nlines"));
-        check(json!({"content": []}), json!([]));
+        )
+        .await;
+        check(json!({"content": [text("{\"a\": 1}")]}), json!({"a": 1})).await;
+        check(json!({"content": [text("true")]}), json!(true)).await;
+        check(json!({"content": [text("two"), text("lines")]}), json!("two\nlines")).await;
+        check(json!({"content": []}), json!([])).await;
         let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
-        check(json!({"content": [text("x"), image]}), json!([text("x"), image]));
+        check(json!({"content": [text("x"), image]}), json!([text("x"), image])).await;
         check(
             json!({"content": [text("no")], "isError": true}),
             json!({"code": "tool_error", "message": "no", "reply": [text("no")]}),
-        );
+        )
+        .await;
         check(
             json!({}),
             json!({"code": "bad_result", "message": "`s__t` returned something that is not a tool result",
             "reply": null}),
-        );
+        )
+        .await;
     }
 }

@@ -1,15 +1,16 @@
 //! Keeps one server connected: connects, listens, and reconnects with backoff when the connection ends.
 
 use super::Context;
+use super::child::Process;
 use super::connect::{self, Connected, Handshake, PartialConnection, truncated};
-use super::list::{self, Listing};
+use super::list;
 use super::upstream::{Link, Upstream};
 use rmcp::model::{ServerNotification, SubscriptionFilter};
 use rmcp::service::Subscription;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::time::Millis;
-use stepwell_engine::upstream::State;
+use stepwell_engine::upstream::{FirstSeen, State, clash};
 use stepwell_store::OrgId;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,8 @@ const STABLE: Duration = Duration::from_secs(60);
 /// How often the tools are listed if the server does not report changes.
 const MAX_REFRESH: Duration = Duration::from_secs(300);
 const MIN_REFRESH: Duration = Duration::from_secs(30);
+/// How long the last output of an ended process is read. Its pipe may be held open by processes that it started.
+const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// Change notifications within this time are handled together.
 const DEBOUNCE: Duration = Duration::from_millis(50);
 
@@ -104,12 +107,15 @@ async fn connect_and_listen(
     let begin = async {
         let org = organisation(upstream, context).await?;
         let connected = connect::connect(context, &upstream.config, org, handshake, partial).await?;
-        let listing = refresh(upstream, context, &connected.link).await?;
+        let listing = tokio::select! {
+            listing = refresh(upstream, context, &connected.link) => listing?,
+            why = exited(&mut partial.process) => return Err(why),
+        };
         Ok::<_, String>((connected, listing))
     };
     let (connected, ttl) = match tokio::time::timeout(limit, begin).await {
         Ok(Ok(begun)) => begun,
-        Ok(Err(why)) => return why,
+        Ok(Err(why)) => return partial.verdict.why().map_or(why, str::to_owned),
         Err(_) => {
             return format!("it did not complete the handshake and list its tools within {} s", limit.as_secs_f64());
         }
@@ -118,10 +124,23 @@ async fn connect_and_listen(
     tracing::info!(server = upstream.name(), about, protocol, "MCP server connected");
     *ready = Some(Instant::now());
     upstream.set_ready(link.clone(), about, protocol);
-    tokio::select! {
+    let why = tokio::select! {
         _ = service.waiting() => "it closed the connection".into(),
         why = listen(upstream, context, &link, ttl) => why,
+        why = exited(&mut partial.process) => why,
+    };
+    // Whatever ended first, this is the cause.
+    link.verdict.why().map_or(why, str::to_owned)
+}
+
+/// Waits for the end of the process, if there is one, and for its last output to be read.
+pub async fn exited(process: &mut Option<Process>) -> String {
+    match process {
+        Some(process) => process.exited().await,
+        None => std::future::pending().await,
     }
+    tokio::time::sleep(LAST_OUTPUT).await;
+    "it stopped".into()
 }
 
 async fn organisation(upstream: &Upstream, context: &Context) -> Result<OrgId, String> {
@@ -145,9 +164,19 @@ async fn organisation(upstream: &Upstream, context: &Context) -> Result<OrgId, S
 /// Lists the tools. Returns how long the list is valid, if the server says so.
 async fn refresh(upstream: &Upstream, context: &Context, link: &Link) -> Result<Option<Duration>, String> {
     let org = upstream.org().unwrap_or(OrgId(1));
-    let Listing { tools, ttl } = list::list(upstream, link).await?;
+    let mut listing = list::list(upstream, link).await?;
+    let taken = context.pins.exposed(org).await.map_err(|error| format!("the store cannot be read: {error}"))?;
+    for known in std::mem::take(&mut listing.tools) {
+        let name = &known.offered.name;
+        match context.clash(upstream, org, name).or_else(|| clash(&taken, name)) {
+            Some(why) => listing.hold(upstream, &known.offered.tool, why),
+            None => listing.tools.push(known),
+        }
+    }
+    let tools = listing.tools;
     let offered: Vec<_> = tools.iter().map(|known| known.offered.clone()).collect();
-    let accepted = context.pins.first_seen(org, upstream.name(), &offered, context.clock.now()).await;
+    let seen = FirstSeen { server: upstream.name(), plain: upstream.config.plain_names, offered: &offered };
+    let accepted = context.pins.first_seen(org, seen, context.clock.now()).await;
     let accepted = accepted.map_err(|error| format!("its accepted tools cannot be read: {error}"))?;
     for tool in &offered {
         let standing = accepted.standing(tool);
@@ -160,8 +189,8 @@ async fn refresh(upstream: &Upstream, context: &Context, link: &Link) -> Result<
             );
         }
     }
-    upstream.set_tools(tools, accepted);
-    Ok(ttl)
+    upstream.set_tools(tools, listing.held, accepted);
+    Ok(listing.ttl)
 }
 
 /// Lists the tools again when the server reports a change, when the list expires, and when a call suspects a broken

@@ -1,5 +1,7 @@
 //! One server as seen by calls: its state, its tools, which ones are accepted, and its connection, if any.
 
+use super::connect::truncated;
+use super::limits::Verdict;
 use super::progress::ProgressTracker;
 use super::{Lookup, SEPARATOR, ServerConfig};
 use rmcp::{Peer, RoleClient};
@@ -7,8 +9,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use stepwell_engine::Mask;
-use stepwell_engine::schema::Schema;
-use stepwell_engine::upstream::{Accepted, Offered, Server, Standing, State};
+use stepwell_engine::schema::{self, Schema};
+use stepwell_engine::upstream::{Accepted, Held, Offered, Server, Standing, State};
 use stepwell_store::OrgId;
 use tokio::sync::{Notify, watch};
 
@@ -29,6 +31,8 @@ struct Shared {
     connected: u32,
     /// By the names that steps use. Kept while the server is unavailable.
     tools: BTreeMap<String, Arc<KnownTool>>,
+    /// Tools that it offers but that cannot be called.
+    held: Vec<Held>,
     /// Whether its tools have been listed at least once.
     listed: bool,
     accepted: Option<Accepted>,
@@ -42,11 +46,16 @@ pub struct Link {
     pub progress: Arc<ProgressTracker>,
     /// Masks the secrets in the server's configuration.
     pub mask: Arc<Mask>,
+    /// Ends the connection.
+    pub verdict: Arc<Verdict>,
     /// Whether it speaks revision 2026-07-28 or newer.
     pub modern: bool,
 }
 
-/// A tool whose schemas are compiled on first use.
+/// Maximum number of reported faults of a value.
+const MAX_FAULTS: usize = 5;
+
+/// A tool whose schemas are read on first use.
 pub struct KnownTool {
     pub offered: Arc<Offered>,
     input: OnceLock<Option<Schema>>,
@@ -58,14 +67,41 @@ impl KnownTool {
         KnownTool { offered: Arc::new(offered), input: OnceLock::new(), output: OnceLock::new() }
     }
 
-    /// `None` if the schema cannot be compiled; then only the server checks.
-    pub fn input(&self) -> Option<&Schema> {
-        self.input.get_or_init(|| Schema::compile(&self.offered.input_schema).ok()).as_ref()
+    /// What is wrong with the arguments. If the schema cannot be used, only the server checks them.
+    pub async fn bad_input(&self, args: &Value) -> Option<String> {
+        let schema = self.input.get_or_init(|| self.usable(&self.offered.input_schema));
+        self.mismatch(schema.as_ref()?, args, "args").await
     }
 
-    pub fn output(&self) -> Option<&Schema> {
-        let read = || self.offered.output_schema.as_ref().and_then(|schema| Schema::compile(schema).ok());
-        self.output.get_or_init(read).as_ref()
+    /// What is wrong with a structured result.
+    pub async fn bad_output(&self, result: &Value) -> Option<String> {
+        let schema = self.offered.output_schema.as_ref();
+        let schema = self.output.get_or_init(|| schema.and_then(|schema| self.usable(schema)));
+        self.mismatch(schema.as_ref()?, result, "result").await
+    }
+
+    fn usable(&self, schema: &Value) -> Option<Schema> {
+        Schema::bounded(schema).inspect_err(|error| self.unchecked(error)).ok()
+    }
+
+    fn unchecked(&self, error: &schema::Error) {
+        tracing::warn!(tool = self.offered.name, %error, "cannot check values against the schema of a tool");
+    }
+
+    async fn mismatch(&self, schema: &Schema, value: &Value, root: &str) -> Option<String> {
+        let faults = match schema.faults(Arc::new(value.clone()), MAX_FAULTS).await {
+            Ok(faults) => faults,
+            Err(error @ schema::Error::Costly(_)) => return Some(error.to_string()),
+            Err(error) => {
+                self.unchecked(&error);
+                return None;
+            }
+        };
+        let faults = faults.into_iter().map(|fault| {
+            let path = fault.path.replace('/', ".");
+            format!("`{root}{path}`: {}", truncated(&fault.message))
+        });
+        Some(faults.collect::<Vec<_>>().join("; ")).filter(|faults| !faults.is_empty())
     }
 
     pub fn is_idempotent(&self) -> bool {
@@ -84,6 +120,7 @@ impl Upstream {
             protocol: None,
             connected: 0,
             tools: BTreeMap::new(),
+            held: Vec::new(),
             listed: false,
             accepted: None,
             link: None,
@@ -125,6 +162,9 @@ impl Upstream {
         if let Some(known) = shared.tools.get(name) {
             return Some(Lookup::Tool(self.clone(), known.clone()));
         }
+        if let Some(held) = shared.held.iter().find(|held| held.name == name) {
+            return Some(Lookup::Held(self.clone(), held.why.clone()));
+        }
         // Every name with its prefix belongs to it. Without prefixes, only accepted names are known to belong to it.
         let remembered = shared.accepted.as_ref().is_some_and(|accepted| accepted.tools.contains_key(own));
         match (shared.listed, self.config.plain_names) {
@@ -133,6 +173,11 @@ impl Upstream {
             (true, _) if remembered => Some(Lookup::Removed(self.clone())),
             (true, _) => None,
         }
+    }
+
+    /// Whether a name belongs to a tool of this server, listed or remembered from an earlier connection.
+    pub fn owns(self: &Arc<Upstream>, org: OrgId, name: &str) -> bool {
+        matches!(self.find(org, name), Some(Lookup::Tool(..) | Lookup::Unavailable(_)))
     }
 
     pub fn names(&self, org: OrgId) -> Vec<String> {
@@ -150,7 +195,9 @@ impl Upstream {
             about: shared.about.clone(),
             protocol: shared.protocol.clone(),
             connected: shared.connected,
+            plain_names: self.config.plain_names,
             tools: shared.tools.values().map(|known| known.offered.clone()).collect(),
+            held: shared.held.clone(),
         }
     }
 
@@ -186,10 +233,10 @@ impl Upstream {
         self.set(State::Ready, Some(link));
     }
 
-    pub fn set_tools(&self, tools: Vec<KnownTool>, accepted: Accepted) {
+    pub fn set_tools(&self, tools: Vec<KnownTool>, held: Vec<Held>, accepted: Accepted) {
         let mut shared = self.shared();
         shared.tools = tools.into_iter().map(|known| (known.offered.name.clone(), Arc::new(known))).collect();
-        shared.listed = true;
+        (shared.held, shared.listed) = (held, true);
         shared.accepted = Some(accepted);
     }
 
@@ -222,5 +269,36 @@ impl Upstream {
         };
         let waited = tokio::time::timeout(self.config.connect_timeout, settled).await;
         waited.unwrap_or_else(|_| Err("it is still connecting".into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tool(schema: &Value) -> KnownTool {
+        KnownTool::new(Offered {
+            name: "s__t".into(),
+            tool: "t".into(),
+            title: None,
+            description: String::new(),
+            input_schema: schema.clone(),
+            output_schema: Some(schema.clone()),
+            annotations: None,
+        })
+    }
+
+    #[tokio::test]
+    async fn a_hostile_schema_of_a_tool_is_not_applied() {
+        let refs = |next: usize| json!({"allOf": vec![json!({"$ref": format!("#/$defs/s{next}")}); 10]});
+        let mut defs: serde_json::Map<String, Value> = (0..9).map(|ix| (format!("s{ix}"), refs(ix + 1))).collect();
+        defs.insert("s9".into(), json!({"type": "string"}));
+        let hostile = tool(&json!({"$ref": "#/$defs/s0", "$defs": defs}));
+        assert_eq!(hostile.bad_input(&json!({})).await, None);
+        assert_eq!(hostile.bad_output(&json!({})).await, None);
+        let honest = tool(&json!({"type": "object", "required": ["a"]}));
+        assert!(honest.bad_input(&json!({})).await.is_some_and(|why| why.contains("required")));
+        assert!(honest.bad_output(&json!({})).await.is_some_and(|why| why.contains("required")));
     }
 }

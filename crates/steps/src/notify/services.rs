@@ -35,6 +35,13 @@ struct Draft {
 }
 
 impl Services {
+    /// The server's own application token. A channel that names another service does not get it.
+    pub fn default_token(&self, url: Option<&str>) -> Option<&str> {
+        let base = |url: &str| url.trim_end_matches('/').to_owned();
+        let own = url.is_none_or(|url| base(url) == base(&self.pushover_url));
+        self.pushover_token.as_deref().filter(|_| own)
+    }
+
     pub async fn send(&self, parcel: &Parcel) -> Result<(), Undelivered> {
         let draft = self.draft(parcel)?;
         let url = Url::parse(&draft.url).map_err(|_| Undelivered::for_good("the channel's URL is invalid"))?;
@@ -44,7 +51,8 @@ impl Services {
             let value = value.map_err(|_| Undelivered::for_good(format!("the header {name} cannot be sent")))?;
             headers.insert(HeaderName::from_static(name), value);
         }
-        let outgoing = Outgoing::new(Method::POST, url.clone(), headers, Some(draft.body.into()));
+        let outgoing =
+            Outgoing::new(Method::POST, url.clone(), headers, Some(draft.body.into())).guarded(&parcel.guard);
         match self.client.send(outgoing).await {
             Outcome::Success(_) => Ok(()),
             Outcome::Failure { failure, reply } => Err(undelivered(&parcel.to, &url, failure, reply)),
@@ -57,7 +65,7 @@ impl Services {
         Ok(match &parcel.to {
             Settings::Pushover { user_key, token, url } => {
                 let none = || Undelivered::for_now("Pushover needs an application token, and none is configured");
-                let token = token.as_ref().or(self.pushover_token.as_ref()).ok_or_else(none)?;
+                let token = token.as_deref().or_else(|| self.default_token(url.as_deref())).ok_or_else(none)?;
                 let mut form = Serializer::new(String::new());
                 form.append_pair("token", token).append_pair("user", user_key);
                 form.append_pair("title", &truncate(&message.title(), PUSHOVER_TITLE));
@@ -119,6 +127,7 @@ fn webhook_body(parcel: &Parcel) -> Value {
     }
     if let Some(until) = message.until {
         data["until"] = json!(until.to_string());
+        data["on_timeout"] = json!(message.on_timeout);
     }
     if let Some(link) = &parcel.link {
         data["url"] = json!(link);

@@ -54,7 +54,7 @@ impl QueryKind {
         })?;
         let Some(connection) = found else { return Err(failure::unknown_connection(&request.connection)) };
         request.limit(&connection, Millis(call.timeout.as_millis() as u64))?;
-        let key = Key { org, name: request.connection.clone(), version: connection.version, write: request.write };
+        let key = Key { org, connection: connection.identity, write: request.write };
         match connection.url.split_once(':') {
             Some(("postgres" | "postgresql", _)) => self.postgres.run(request, key, &connection.url).await,
             Some(("sqlite", path)) => self.sqlite.run(request, key, path).await,

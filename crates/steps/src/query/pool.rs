@@ -20,8 +20,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     pub org: OrgId,
-    pub name: String,
-    pub version: i64,
+    /// The connection's identity, not its name: a connection that was removed and created again is another one.
+    pub connection: [u8; 32],
     pub write: bool,
 }
 

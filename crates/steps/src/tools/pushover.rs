@@ -1,6 +1,7 @@
 //! The `pushover_send` tool: sends a push notification through Pushover's message API.
 //!
-//! The recipient and the application token come from the arguments or from the server's configuration.
+//! The recipient and the application token come from the arguments or from the server's configuration. The latter belong
+//! to the operator, so other organisations get them only if the operator shares them.
 
 use super::spec;
 use crate::Config;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_engine::StepCall;
+use stepwell_store::OrgId;
 use url::form_urlencoded::Serializer;
 
 /// Emergency messages repeat until acknowledged. The API requires an interval and an expiry for them.
@@ -24,6 +26,7 @@ pub struct PushoverSend {
     url: String,
     user: Option<String>,
     token: Option<String>,
+    shared: bool,
 }
 
 impl PushoverSend {
@@ -53,15 +56,20 @@ impl PushoverSend {
             url: format!("{}/1/messages.json", config.pushover_url.trim_end_matches('/')),
             user: config.pushover_user.clone(),
             token: config.pushover_token.clone(),
+            shared: config.pushover_shared,
         }
     }
 
-    fn form(&self, args: &Value) -> Result<String, Failure> {
+    fn form(&self, args: &Value, org: OrgId) -> Result<String, Failure> {
+        let lent = self.shared || org == OrgId::OPERATOR;
         let credential = |name: &str, configured: &Option<String>| {
             let given = args.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-            let found = given.map(str::to_owned).or_else(|| configured.clone());
+            let found = given.map(str::to_owned).or_else(|| configured.clone().filter(|_| lent));
             let variable = name.to_uppercase();
-            let message = format!("set `args.{name}`, or start the server with PUSHOVER_{variable}");
+            let message = match lent {
+                true => format!("set `args.{name}`, or start the server with PUSHOVER_{variable}"),
+                false => format!("set `args.{name}`; the server's own is not shared with this organisation"),
+            };
             found.ok_or_else(|| Failure::new("no_credentials", format!("Pushover needs a {name}: {message}")))
         };
         let mut form = Serializer::new(String::new());
@@ -95,7 +103,7 @@ impl Tool for PushoverSend {
     }
 
     async fn call(&self, args: Arc<Value>, ctx: &StepCall) -> Outcome {
-        let request = self.form(&args).and_then(|form| {
+        let request = self.form(&args, ctx.caller.org).and_then(|form| {
             let headers = json!({"content-type": "application/x-www-form-urlencoded"});
             Outgoing::from_input(&json!({"url": self.url, "headers": headers, "body": form}), &ctx.idempotency_key)
         });

@@ -167,7 +167,8 @@ pub fn npm(package: &str) -> String {
 pub fn stdio(name: &str, command: &str, args: &[&str]) -> ServerConfig {
     let args = args.iter().map(|arg| (*arg).to_owned()).collect();
     let transport = Transport::Stdio { command: command.into(), args, env: BTreeMap::new(), cwd: None };
-    ServerConfig { name: name.into(), organisation: None, transport, plain_names: false, connect_timeout: TIMEOUT }
+    let (plain_names, keeper) = (false, Vec::new());
+    ServerConfig { name: name.into(), organisation: None, transport, plain_names, connect_timeout: TIMEOUT, keeper }
 }
 
 pub fn http(name: &str, url: &str) -> ServerConfig {

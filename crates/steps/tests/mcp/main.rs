@@ -8,6 +8,7 @@ mod acceptance;
 mod deferred;
 mod faults;
 mod harness;
+mod hostile;
 mod runs;
 mod secrets;
 mod third_party;

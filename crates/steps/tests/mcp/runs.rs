@@ -131,7 +131,7 @@ async fn flow_documents_run_on_the_tools_of_a_server() {
     let document = json!({"name": "research", "flow": {
         "start": {"name": "search", "tool": "knowledge_search", "args": {"query": "{{input.topic}}"}, "next": "summarize"},
         "summarize": {"name": "summarize", "tool": "knowledge_get", "args": {"id": "{{input.doc_id}}"}, "next": "notify"},
-        "notify": {"name": "notify", "tool": "pushover_send", "args": {"message": "Research complete"}, "done": true},
+        "notify": {"name": "notify", "tool": "push_note", "args": {"message": "Research complete"}, "done": true},
     }});
     let run = node.run(document, json!({"topic": "AI safety"})).await;
     let view = node.ended(&run).await;

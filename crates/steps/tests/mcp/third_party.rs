@@ -97,7 +97,7 @@ async fn the_time_and_git_servers_speak_the_newest_revision() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plain_names_have_no_prefix_and_take_precedence_over_built_in_tools() {
+async fn plain_names_have_no_prefix_and_never_replace_built_in_tools() {
     let seeds = stdio("seeds", &python(), &[&script("seed_server.py")]);
     let harness = Harness::new(vec![ServerConfig { plain_names: true, ..seeds }]);
     harness.ready("seeds").await;
@@ -108,9 +108,11 @@ async fn plain_names_have_no_prefix_and_take_precedence_over_built_in_tools() {
     assert_eq!(harness.ok("knowledge_get", json!({"id": ""})).await["title"], "AI safety");
     let added = harness.ok("knowledge_add", json!({"title": "New", "body": "text"})).await;
     assert_eq!(harness.ok("knowledge_get", json!({"id": added["id"]})).await["title"], "New");
-    // There is a built-in tool of this name, which has no credentials here.
-    assert_eq!(harness.ok("pushover_send", json!({"message": "done"})).await, "sent: done");
-    // Other built-in tools still work.
+    // The built-in tool of this name is called, which has no credentials here.
+    let built_in = harness.fails("pushover_send", json!({"message": "done"})).await;
+    assert_eq!(*built_in.code, *"no_credentials", "{built_in:?}");
+    let held = &harness.server("seeds").held;
+    assert_eq!((&*held[0].name, &*held[0].why), ("pushover_send", "its name is that of one of Stepwell's own tools"));
     assert_eq!(harness.ok("echo", json!({"x": 1})).await, json!({"x": 1}));
     harness.upstreams.stop().await;
 }

@@ -31,7 +31,7 @@ pub struct Harness {
 
 /// A connection that allows writing and has no limits of its own.
 pub fn to(url: impl Into<String>) -> Connection {
-    Connection { url: url.into(), write: true, rows: None, timeout: None, version: 1 }
+    Connection { url: url.into(), write: true, rows: None, timeout: None, identity: [1; 32] }
 }
 
 impl Harness {

@@ -25,7 +25,7 @@ async fn more_rows_than_allowed_fail() {
         let failure = harness.step(json!({"sql": count_to(1_000_000_000), "max_rows": 10})).await.unwrap_err();
         check(&failure, "too_many_rows", "more than 10 rows");
         let mut few = to(url);
-        (few.rows, few.version) = (Some(3), 2);
+        (few.rows, few.identity) = (Some(3), [2; 32]);
         harness.name("db", few);
         let failure = harness.step(json!({"sql": count_to(4), "max_rows": 100})).await.unwrap_err();
         check(&failure, "too_many_rows", "more than 3 rows");
@@ -53,7 +53,7 @@ async fn a_statement_is_stopped_at_its_timeout() {
     let endless = format!("SELECT count(*) FROM ({}) AS n", count_to(100_000_000_000));
     for (harness, url) in harnesses.iter().zip(urls) {
         let mut short = to(url);
-        (short.timeout, short.version) = (Some(Millis(200)), 2);
+        (short.timeout, short.identity) = (Some(Millis(200)), [2; 32]);
         harness.name("db", short);
         let begun = Instant::now();
         for write in [false, true] {

@@ -44,7 +44,7 @@ async fn a_connection_is_reused_by_its_own_organisation_and_version_only() {
     };
     until("a connection is reused", again).await;
     let mut newer = to(schema.url());
-    newer.version = 2;
+    newer.identity = [2; 32];
     harness.name("db", newer);
     let pid = pid().await.to_string();
     assert!(!seen.borrow().contains(&pid));

@@ -87,3 +87,30 @@ async fn proxies_in_the_environment_are_not_used() {
     success(http(json!({"url": server.url})).await);
     server.only();
 }
+
+#[tokio::test]
+async fn the_server_itself_cannot_be_called_by_address_by_name_or_through_a_redirect() {
+    let server = Server::responding(200, &[], "").await;
+    let own: std::net::SocketAddr = server.url.strip_prefix("http://").unwrap().parse().unwrap();
+    let config = || {
+        let config = local();
+        config.own_address.set(own);
+        config
+    };
+    for host in ["127.0.0.1", "localhost", "2130706433", "0.0.0.0", "[::ffff:127.0.0.1]"] {
+        let url = format!("http://{host}:{}/?key=s3cret", own.port());
+        let (refused, _) = failure(run(config(), "http", json!({"url": url})).await);
+        check_refused(&refused, "is this server itself");
+        let location = url.clone();
+        let elsewhere = Server::answering(move |_| crate::server::response(307, &[("location", &location)], "")).await;
+        let (refused, _) = failure(run(config(), "http", json!({"url": elsewhere.url})).await);
+        check_refused(&refused, "is this server itself");
+        let args = json!({"tool": "http_request", "args": {"url": url}});
+        let (refused, _) = failure(run(config(), "tool", args).await);
+        check_refused(&refused, "is this server itself");
+    }
+    assert!(server.seen().is_empty());
+    // Other ports of the same machine are not the server.
+    let other = Server::responding(200, &[], "").await;
+    success(run(config(), "http", json!({"url": other.url.replace("127.0.0.1", "localhost")})).await);
+}

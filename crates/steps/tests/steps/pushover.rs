@@ -88,3 +88,23 @@ async fn the_service_s_error_is_in_the_message_and_the_token_is_not() {
     assert!(failure.message.ends_with("400 Bad Request: user identifier is invalid"), "{}", failure.message);
     assert!(!failure.message.contains("t-server") && reply.is_some());
 }
+
+#[tokio::test]
+async fn the_server_s_credentials_are_lent_to_other_organisations_only_if_they_are_shared() {
+    let server = Server::responding(200, &[], SENT).await;
+    let send = async |shared: bool, args: Value| {
+        let config = Config { pushover_url: server.url.clone(), pushover_shared: shared, ..configured() };
+        let mut call = crate::call(json!({"tool": "pushover_send", "args": args}));
+        call.caller.org = stepwell_store::OrgId(2);
+        let kinds = stepwell_steps::kinds(config);
+        crate::soon(kinds.get("tool").unwrap().run(call)).await
+    };
+    for args in [json!({"message": "x"}), json!({"message": "x", "user": "u-mine"})] {
+        let (failure, _) = failure(send(false, args).await);
+        assert_eq!(&*failure.code, "no_credentials");
+        assert!(failure.message.contains("not shared with this organisation"), "{}", failure.message);
+    }
+    assert!(server.seen().is_empty());
+    success(send(true, json!({"message": "x"})).await);
+    check(form(&server), &[("token", "t-server"), ("user", "u-server"), ("message", "x")]);
+}

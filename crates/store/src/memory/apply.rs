@@ -22,8 +22,10 @@ fn check(state: &State, commit: &Commit) -> Result<(), Refused> {
     if state.epochs.get(&commit.auth.org) != Some(&commit.auth.epoch) {
         return Err(Refused::AuthChanged);
     }
-    if let Some(most) = commit.create.as_ref().and_then(|new| new.most_open)
+    let new = commit.create.as_ref();
+    if let Some((new, most)) = new.and_then(|new| Some((new, new.most_open?)))
         && state.open_runs(commit.auth.org) >= u64::from(most)
+        && new.parent.as_ref().is_none_or(|parent| state.has_open_child(parent))
     {
         return Err(Refused::TooManyOpen);
     }
@@ -44,9 +46,14 @@ fn check(state: &State, commit: &Commit) -> Result<(), Refused> {
             return Err(Refused::Duplicate { run: commit.run, digest: earlier.digest.clone() });
         }
         let owner = state.unique.get(&(key.scope.clone(), key.key.clone()));
-        if let Some(owner) = owner.filter(|owner| owner.expires.is_none_or(|expires| expires > commit.log.at)) {
+        if let Some(owner) = owner.filter(|owner| owner.counts_at(commit.log.at)) {
             return Err(Refused::Duplicate { run: owner.run, digest: owner.digest.clone() });
         }
+    }
+    if let Some((counter, most)) = new.and_then(NewRun::counted)
+        && state.registry.counters.get(&counter).is_some_and(|count| *count >= i64::from(most))
+    {
+        return Err(Refused::TooManyDescendants);
     }
     Ok(())
 }
@@ -105,6 +112,9 @@ fn write(state: &mut State, commit: Commit) -> Position {
     state.position += 1;
     let position = Position::new(0, state.position);
     if let (Some(new), Some(head)) = (commit.create, &commit.head) {
+        if let Some((counter, _)) = new.counted() {
+            *state.registry.counters.entry(counter).or_default() += 1;
+        }
         state.public.insert(new.public.clone(), id);
         state.runs.insert(id, create(id, new, head));
     }

@@ -70,6 +70,17 @@ impl MemoryStore {
         self.lost_answers.store(commits, Ordering::SeqCst);
     }
 
+    fn fed(&self, after: &Progress, limit: u32, wanted: impl Fn(&Fed) -> bool) -> Vec<Fed> {
+        let state = self.lock();
+        let fed = |(run, version): &(RunId, Version)| {
+            let found = state.runs.get(run)?;
+            let public = found.row.public.clone();
+            Some(Fed { run: *run, public, org: found.row.org, log: found.log.get(version)?.clone() })
+        };
+        let rows = state.feed.range(after_key(Position::new(0, after.of(0)))).map(|(_, row)| row);
+        rows.filter_map(fed).filter(wanted).take(limit as usize).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("the state is not poisoned: a panic may have left half a commit in it")
     }
@@ -97,6 +108,12 @@ impl Store for MemoryStore {
 
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error> {
         Ok(self.lock().public.get(public).copied())
+    }
+
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        let state = self.lock();
+        let Some(id) = state.public.get(public) else { return Ok(None) };
+        Ok(state.runs.get(id).map(|run| (*id, run.secret)))
     }
 
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
@@ -135,12 +152,18 @@ impl Store for MemoryStore {
         Ok(state.mail.of_run(run).into_iter().filter_map(stored).collect())
     }
 
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
-        Ok(self.lock().mail.runs().take(limit as usize).collect())
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error> {
+        let state = self.lock();
+        let runs = state.mail.runs().filter(|run| after.is_none_or(|after| *run > after));
+        Ok(runs.take(limit as usize).collect())
     }
 
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
-        Ok(self.lock().due_notices(until, limit))
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        Ok(self.lock().due_notices(until, after, limit))
+    }
+
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        Ok(self.lock().notices(run, prefix, limit))
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
@@ -157,13 +180,16 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
-        Ok(self.lock().unique.get(&(scope.to_string(), key.to_string())).map(|owner| owner.run))
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error> {
+        let state = self.lock();
+        let owner = state.unique.get(&(scope.to_string(), key.to_string()));
+        Ok(owner.filter(|owner| owner.counts_at(now)).map(|owner| owner.run))
     }
 
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
         let state = self.lock();
-        let heads = state.groups.queues.iter().filter_map(|(key, runs)| Some((key.clone(), *runs.first()?)));
+        let queues = state.groups.queues.iter().filter(|(key, _)| after.is_none_or(|after| key.as_str() > after));
+        let heads = queues.filter_map(|(key, runs)| Some((key.clone(), *runs.first()?)));
         Ok(heads.take(limit as usize).collect())
     }
 
@@ -180,14 +206,11 @@ impl Store for MemoryStore {
     }
 
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
-        let state = self.lock();
-        let fed = |(run, version): &(RunId, Version)| {
-            let found = state.runs.get(run)?;
-            let public = found.row.public.clone();
-            Some(Fed { run: *run, public, org: found.row.org, log: found.log.get(version)?.clone() })
-        };
-        let rows = state.feed.range(after_key(Position::new(0, after.of(0)))).map(|(_, row)| row);
-        Ok(rows.filter_map(fed).take(limit as usize).collect())
+        Ok(self.fed(after, limit, |_| true))
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        Ok(self.fed(after, limit, |fed| fed.org == org))
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {

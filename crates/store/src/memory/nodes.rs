@@ -42,9 +42,9 @@ impl Nodes for MemoryStore {
         Ok(())
     }
 
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
+    async fn orphans(&self, after: Option<(RunId, WorkKey)>, limit: u32) -> Result<Vec<Claimed>, Error> {
         let state = self.lock();
-        Ok(state.work.orphans(&state.nodes, limit))
+        Ok(state.work.orphans(&state.nodes, after, limit))
     }
 
     fn is_shared(&self) -> bool {

@@ -110,13 +110,14 @@ impl Registry for MemoryStore {
         Ok(found)
     }
 
-    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
+    async fn due_records(&self, kind: &str, due: Due, limit: u32) -> Result<Vec<Record>, Error> {
         let state = self.lock();
-        let due = state.registry.of_kind(kind).filter(|record| record.due.is_some_and(|due| due <= until));
-        let mut due: Vec<Record> = due.cloned().collect();
-        due.sort_by_key(|record| record.due);
-        due.truncate(limit as usize);
-        Ok(due)
+        let of_kind = state.registry.of_kind(kind);
+        let by_due: BTreeMap<(Time, String), Record> =
+            of_kind.filter_map(|record| Some(((record.due?, record.id.clone()), record.clone()))).collect();
+        let wanted = by_due.into_iter().filter(|((at, _), _)| *at <= due.until);
+        let wanted = wanted.filter(|(place, _)| due.after.as_ref().is_none_or(|after| place > after));
+        Ok(wanted.take(limit as usize).map(|(_, record)| record).collect())
     }
 
     async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error> {

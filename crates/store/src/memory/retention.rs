@@ -19,6 +19,9 @@ pub fn purge(state: &mut State, before: Time, limit: u32) -> u64 {
         state.set_purge(run, None);
         if let Some(gone) = state.runs.remove(&run) {
             state.public.remove(&gone.row.public);
+            if state.open_descendants(run).next().is_none() {
+                state.registry.counters.remove(&descendants(run));
+            }
             state.definitions.remove_if_test(gone.row.definition);
         }
         left -= 1;

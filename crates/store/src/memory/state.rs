@@ -71,10 +71,27 @@ pub struct Unique {
     pub expires: Option<Time>,
 }
 
+impl Unique {
+    /// Whether the key still belongs to its run.
+    pub fn counts_at(&self, now: Time) -> bool {
+        self.expires.is_none_or(|expires| expires > now)
+    }
+}
+
 impl State {
     pub fn open_runs(&self, org: OrgId) -> u64 {
         let open = |row: &&RunRow| row.org == org && !row.test && row.finished.is_none();
         self.runs.values().map(|run| &run.row).filter(open).count() as u64
+    }
+
+    pub fn has_open_child(&self, parent: &Parent) -> bool {
+        self.open_descendants(parent.root).any(|of| of.run == parent.run)
+    }
+
+    /// Which steps wait for the unfinished descendants of a root.
+    pub fn open_descendants(&self, root: RunId) -> impl Iterator<Item = &Parent> {
+        let open = self.runs.values().filter(|run| run.row.finished.is_none());
+        open.filter_map(|run| run.row.parent.as_ref()).filter(move |parent| parent.root == root)
     }
 
     /// The state of a new store: the same as a new SQLite file.
@@ -103,15 +120,20 @@ impl State {
         }
     }
 
-    pub fn due_notices(&self, until: Time, limit: u32) -> Vec<StoredNotice> {
-        let due: BTreeSet<i64> = self.outbox_due.range(..=(until, i64::MAX)).map(|&(_, id)| id).collect();
-        let messages = due.into_iter().filter_map(|id| self.outbox.get(id)).take(limit as usize);
-        let stored = |message: &Message<Outgoing>| StoredNotice {
-            run: message.run,
-            key: message.key.clone(),
-            body: message.content.body.clone(),
-        };
-        messages.map(stored).collect()
+    pub fn due_notices(&self, until: Time, after: i64, limit: u32) -> Vec<StoredNotice> {
+        let due = self.outbox_due.range(..=(until, i64::MAX)).map(|&(_, id)| id);
+        let due: BTreeSet<i64> = due.filter(|id| *id > after).collect();
+        due.into_iter().filter_map(|id| self.notice(id)).take(limit as usize).collect()
+    }
+
+    pub fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Vec<StoredNotice> {
+        let ids = self.outbox.by_key(run).filter(|(key, _)| key.starts_with(prefix)).map(|(_, id)| id);
+        ids.filter_map(|id| self.notice(id)).take(limit as usize).collect()
+    }
+
+    fn notice(&self, id: i64) -> Option<StoredNotice> {
+        let Message { run, key, content } = self.outbox.get(id)?;
+        Some(StoredNotice { id, run: *run, key: key.clone(), body: content.body.clone() })
     }
 
     /// Assigns the key to the run, replacing any previous owner.

@@ -1,5 +1,6 @@
 //! The tables, each with the indexes that its queries need. Only ordered maps, so equal histories return equal results.
 
+use crate::round_robin::{Queue, fewest_first};
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 use stepwell_core::time::Time;
@@ -60,11 +61,11 @@ impl WorkTable {
         let mut orgs: Vec<OrgId> = self.ready.keys().copied().collect();
         orgs.sort_by_key(|&org| (org <= claim.after, org));
         let ready = orgs.iter().map(|org| {
-            let running = self.running.get(org).copied().unwrap_or_default();
-            let room = claim.per_org.map_or(limit, |most| most.saturating_sub(running) as usize).min(limit);
-            self.ready[org].iter().take(room).map(|(_, attempt)| attempt.clone()).collect()
+            let room = claim.room(*org, || self.running.get(org).copied().unwrap_or_default()) as usize;
+            let ready = self.ready[org].iter().take(room).map(|(_, attempt)| attempt.clone()).collect();
+            Queue { held: claim.held_by(*org), ready }
         });
-        let taken = round_robin::interleave(ready.collect(), limit);
+        let taken = fewest_first(ready.collect(), limit);
         let mut claimed = Vec::with_capacity(taken.len());
         for (run, key) in taken {
             if let Some(work) = self.remove(run, key) {
@@ -76,15 +77,19 @@ impl WorkTable {
     }
 
     pub fn held(&self, node: NodeId) -> impl Iterator<Item = Claimed> {
-        self.on_node.get(&node).into_iter().flatten().map(|attempt| {
-            let work = &self.rows[attempt];
-            Claimed { run: attempt.0, key: attempt.1.clone(), org: work.org, kind: work.kind.clone() }
-        })
+        self.on_node.get(&node).into_iter().flatten().map(|attempt| self.claimed(attempt))
     }
 
-    pub fn orphans(&self, alive: &BTreeMap<NodeId, NewNode>, limit: u32) -> Vec<Claimed> {
+    fn claimed(&self, attempt: &Attempt) -> Claimed {
+        let work = &self.rows[attempt];
+        Claimed { run: attempt.0, key: attempt.1.clone(), org: work.org, kind: work.kind.clone() }
+    }
+
+    pub fn orphans(&self, alive: &BTreeMap<NodeId, NewNode>, after: Option<Attempt>, limit: u32) -> Vec<Claimed> {
         let gone = self.on_node.keys().filter(|node| !alive.contains_key(node));
-        gone.flat_map(|&node| self.held(node)).take(limit as usize).collect()
+        let attempts: BTreeSet<&Attempt> = gone.flat_map(|node| &self.on_node[node]).collect();
+        let attempts = attempts.into_iter().filter(|attempt| after.as_ref().is_none_or(|after| *attempt > after));
+        attempts.take(limit as usize).map(|attempt| self.claimed(attempt)).collect()
     }
 
     pub fn len(&self) -> usize {
@@ -190,6 +195,11 @@ impl<T> Messages<T> {
     /// Returns the numbers of one run's messages, oldest first.
     pub fn of_run(&self, run: RunId) -> BTreeSet<i64> {
         self.of_run.get(&run).into_iter().flat_map(BTreeMap::values).copied().collect()
+    }
+
+    /// Returns the keys and numbers of one run's messages, ordered by key.
+    pub fn by_key(&self, run: RunId) -> impl Iterator<Item = (&str, i64)> {
+        self.of_run.get(&run).into_iter().flatten().map(|(key, id)| (key.as_str(), *id))
     }
 
     pub fn runs(&self) -> impl Iterator<Item = RunId> {

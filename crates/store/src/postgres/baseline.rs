@@ -83,8 +83,8 @@ impl Trial {
                labels, test, secret, parent_run, parent_step, parent_attempt, depth, place, created_at, started_at,
                finished_at, purge_at, erased_at, hash, state
              FROM workflow_runs, generate_series(1, $1::bigint) k WHERE finished_at IS NOT NULL",
-            "INSERT INTO workflow_events (run, version, writer, position, at, facts, payloads, hash)
-             SELECT run - (k << 44), version, -k::int * 1000 - writer, position, at, facts, payloads, hash
+            "INSERT INTO workflow_events (run, version, writer, position, at, facts, payloads, hash, org)
+             SELECT run - (k << 44), version, -k::int * 1000 - writer, position, at, facts, payloads, hash, org
              FROM workflow_events, generate_series(1, $1::bigint) k",
             "INSERT INTO workflow_step_runs (run, step, attempt, status, since, ended_at, input, output, state)
              SELECT run - (k << 44), step, attempt, status, since, ended_at, input, output, state

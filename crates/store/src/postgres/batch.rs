@@ -243,14 +243,15 @@ impl<'a> Statement<'a> {
             new.parent.as_ref().map(|parent| parent.run.0), new.parent.as_ref().map(|parent| parent.path.as_str()),
             new.parent.as_ref().map(|parent| i64::from(parent.attempt)),
             new.parent.as_ref().map_or(0, |parent| i64::from(parent.depth)), new.group.as_deref(), new.created.0,
-            time(head.started), time(head.finished), time(head.purge));
+            time(head.started), time(head.finished), time(head.purge),
+            new.parent.as_ref().map(|parent| parent.root.0));
         self.part(format_args!(
             ",\ncreated AS (INSERT INTO workflow_runs (id, public_id, org, definition, status, created_by, acts_as, labels,
                test, secret, parent_run, parent_step, parent_attempt, depth, place, created_at, started_at, finished_at,
-               purge_at, version, position, hash, state)
+               purge_at, root, version, position, hash, state)
              SELECT n.*, 1, ok.position, ok.hash, ok.state FROM unnest({names})
                AS n(run, public, org, definition, status, by, acts_as, labels, test, secret, parent_run, parent_step,
-                    parent_attempt, depth, place, created, started, finished, purge)
+                    parent_attempt, depth, place, created, started, finished, purge, root)
              JOIN ok ON ok.run = n.run WHERE {allowed} RETURNING id)"
         ));
     }
@@ -298,8 +299,9 @@ impl<'a> Statement<'a> {
     fn history(&mut self, slot: Slot, commits: &[&'a Commit]) {
         let writer = self.arg(slot.id);
         self.part(format_args!(
-            ",\nput_events AS (INSERT INTO workflow_events (run, version, writer, position, at, facts, payloads, hash)
-             SELECT ok.run, ok.expect + 1, {writer}, ok.position, ok.at, ok.facts, ok.payloads, ok.hash
+            ",\nput_events AS (INSERT INTO workflow_events
+               (run, version, writer, position, at, facts, payloads, hash, org)
+             SELECT ok.run, ok.expect + 1, {writer}, ok.position, ok.at, ok.facts, ok.payloads, ok.hash, ok.org
              FROM ok JOIN done ON done.id = ok.run)"
         ));
         let labels = commits.iter().filter_map(|commit| Some((commit.run.0, &commit.create.as_ref()?.labels)));

@@ -7,11 +7,12 @@ use super::args::args;
 use super::readers::Readers;
 use super::session::{CHANNEL, listen};
 use crate::PostgresOptions;
-use crate::{Error, Hint, OrgId, RunId};
+use crate::{Error, Hint, OrgId, RunId, Supervisor};
+use futures_util::FutureExt;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{Mutex, broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// How long hints are collected before they are sent.
@@ -32,13 +33,19 @@ pub struct Hints {
 
 impl Hints {
     /// Starts the background tasks, which stop when `end` is cancelled.
-    pub fn start(options: Arc<PostgresOptions>, readers: Arc<Readers>, me: i64, end: CancellationToken) -> Hints {
+    pub fn start(readers: Arc<Readers>, me: i64, supervisor: &Supervisor, end: CancellationToken) -> Hints {
         let (heard, _) = broadcast::channel(CHANNEL_CAPACITY);
         let (out, gathered) = mpsc::unbounded_channel();
-        let send = send(readers, gathered, me);
-        tokio::spawn(end.clone().run_until_cancelled_owned(send));
-        let receive = receive(options, heard.clone(), me);
-        tokio::spawn(end.run_until_cancelled_owned(receive));
+        let (options, gathered) = (readers.options(), Arc::new(Mutex::new(gathered)));
+        let (ended, receivers) = (end.clone(), heard.clone());
+        supervisor.spawn("sent hints", move || {
+            let send = send(readers.clone(), gathered.clone(), me);
+            ended.clone().run_until_cancelled_owned(send).map(drop)
+        });
+        supervisor.spawn("received hints", move || {
+            let receive = receive(options.clone(), receivers.clone(), me);
+            end.clone().run_until_cancelled_owned(receive).map(drop)
+        });
         Hints { heard, out }
     }
 
@@ -48,7 +55,8 @@ impl Hints {
     }
 }
 
-async fn send(readers: Arc<Readers>, mut hints: mpsc::UnboundedReceiver<Hint>, me: i64) {
+async fn send(readers: Arc<Readers>, hints: Arc<Mutex<mpsc::UnboundedReceiver<Hint>>>, me: i64) {
+    let mut hints = hints.lock().await;
     while let Some(hint) = hints.recv().await {
         let mut all = Merged::default();
         all.add(hint);

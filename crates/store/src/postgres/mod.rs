@@ -53,6 +53,7 @@ pub struct PgStore {
     readers: Arc<Readers>,
     heartbeat: Readers,
     hints: Hints,
+    supervisor: Supervisor,
     /// The holder ids under which this process holds rows of `writers`.
     holders: Vec<i64>,
     /// Milliseconds by which the database's clock is ahead of this machine's.
@@ -81,10 +82,11 @@ impl PgStore {
         // Heartbeats and claims must not wait behind a long query.
         let heartbeat = Readers::new(options.clone(), Purpose::Writing, 1);
         let end = CancellationToken::new();
-        let key = SharedKey::default();
+        let (supervisor, key) = (Supervisor::default(), SharedKey::default());
         let store = PgStore {
-            writers: Writers::start(&options, &holders, &key),
-            hints: Hints::start(options.clone(), readers.clone(), holders[0], end.clone()),
+            writers: Writers::start(&options, &holders, &key, &supervisor),
+            hints: Hints::start(readers.clone(), holders[0], &supervisor, end.clone()),
+            supervisor,
             options,
             readers,
             heartbeat,
@@ -115,6 +117,10 @@ impl Store for PgStore {
         Ok(self.readers.with_retry(async |db| query::load(&db, vec![run.0]).await).await?.into_iter().next())
     }
 
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.readers.with_retry(async |db| query::head(&db, run).await).await
+    }
+
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         let runs: Vec<i64> = runs.iter().map(|run| run.0).collect();
         self.readers.with_retry(async |db| query::load(&db, runs.clone()).await).await
@@ -124,6 +130,12 @@ impl Store for PgStore {
         let sql = "SELECT id FROM workflow_runs WHERE public_id = $1";
         let found = self.readers.with_retry(async |db| db.one(sql, args![public]).await).await?;
         Ok(found.map(|row| RunId(row.get(0))))
+    }
+
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        let sql = "SELECT id, secret FROM workflow_runs WHERE public_id = $1";
+        let found = self.readers.with_retry(async |db| db.one(sql, args![public]).await).await?;
+        Ok(found.map(|row| (RunId(row.get(0)), rows::bytes(&row, 1))))
     }
 
     async fn run(&self, run: RunId) -> Result<Option<RunRow>, Error> {
@@ -152,18 +164,28 @@ impl Store for PgStore {
         Ok(found.iter().map(|row| StoredMail { id: row.get(0), key: row.get(1), body: row.get(2) }).collect())
     }
 
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
-        let sql = "SELECT DISTINCT run FROM mail ORDER BY run LIMIT $1";
-        let found = self.readers.with_retry(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error> {
+        let sql = "SELECT DISTINCT run FROM mail WHERE run > $1 ORDER BY run LIMIT $2";
+        let (after, limit) = (after.map_or(i64::MIN, |run| run.0), i64::from(limit));
+        let found = self.readers.with_retry(async |db| db.query(sql, args![after, limit]).await).await?;
         Ok(found.iter().map(|row| RunId(row.get(0))).collect())
     }
 
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
-        let sql = "SELECT run, key, body FROM outbox WHERE due <= $1 ORDER BY id LIMIT $2";
-        let found = self.readers.with_retry(async |db| db.query(sql, args![until.0, i64::from(limit)]).await).await?;
-        let notice =
-            |row: &tokio_postgres::Row| StoredNotice { run: RunId(row.get(0)), key: row.get(1), body: row.get(2) };
-        Ok(found.iter().map(notice).collect())
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        let sql = format!("SELECT {} FROM outbox WHERE due <= $1 AND id > $2 ORDER BY id LIMIT $3", rows::NOTICE);
+        let limit = i64::from(limit);
+        let found = self.readers.with_retry(async |db| db.query(&sql, args![until.0, after, limit]).await).await?;
+        Ok(found.iter().map(rows::notice).collect())
+    }
+
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        let sql = format!(
+            "SELECT {} FROM outbox WHERE run = $1 AND left(key, length($2)) = $2 ORDER BY key COLLATE \"C\" LIMIT $3",
+            rows::NOTICE
+        );
+        let limit = i64::from(limit);
+        let found = self.readers.with_retry(async |db| db.query(&sql, args![run.0, prefix, limit]).await).await?;
+        Ok(found.iter().map(rows::notice).collect())
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
@@ -194,15 +216,17 @@ impl Store for PgStore {
         work.await
     }
 
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
-        let sql = "SELECT run FROM unique_keys WHERE scope = $1 AND key = $2";
-        let found = self.readers.with_retry(async |db| db.one(sql, args![scope, key]).await).await?;
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error> {
+        let sql =
+            "SELECT run FROM unique_keys WHERE scope = $1 AND key = $2 AND (expires_at IS NULL OR expires_at > $3)";
+        let found = self.readers.with_retry(async |db| db.one(sql, args![scope, key, now.0]).await).await?;
         Ok(found.map(|row| RunId(row.get(0))))
     }
 
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
-        let sql = "SELECT key, min(run) FROM places WHERE NOT held GROUP BY key ORDER BY key LIMIT $1";
-        let found = self.readers.with_retry(async |db| db.query(sql, args![i64::from(limit)]).await).await?;
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        let sql = "SELECT key, min(run) FROM places WHERE NOT held AND key > $1 GROUP BY key ORDER BY key LIMIT $2";
+        let (after, limit) = (after.unwrap_or_default(), i64::from(limit));
+        let found = self.readers.with_retry(async |db| db.query(sql, args![after, limit]).await).await?;
         Ok(found.iter().map(|row| (row.get(0), RunId(row.get(1)))).collect())
     }
 
@@ -222,6 +246,10 @@ impl Store for PgStore {
 
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         self.readers.with_retry(async |db| query::feed(&db, after, limit).await).await
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        self.readers.with_retry(async |db| query::feed_of(&db, org, after, limit).await).await
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {

@@ -58,12 +58,12 @@ impl Nodes for PgStore {
 
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
         if claim.per_org.is_none() {
-            return self.heartbeat.once(async |db| take_ready(&db, claim).await).await;
+            return self.heartbeat.once(async |db| take_ready(&db, &claim).await).await;
         }
         // Claims under a limit per organisation count running attempts, so they must not run concurrently.
         let work = move |db: Arc<Session>| async move {
             db.one("SELECT id FROM turns WHERE id = 1 FOR UPDATE", &[]).await?;
-            Ok(Ok((take_ready(&db, claim).await?, Effects::default())))
+            Ok(Ok((take_ready(&db, &claim).await?, Effects::default())))
         };
         Ok(self.writers.transact(work).await?.unwrap_or_default())
     }
@@ -82,16 +82,17 @@ impl Nodes for PgStore {
         self.heartbeat.with_retry(async |db| db.execute(expire, args![lease]).await).await.map(|_| ())
     }
 
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
+    async fn orphans(&self, after: Option<(RunId, WorkKey)>, limit: u32) -> Result<Vec<Claimed>, Error> {
         let sql = format!(
             "SELECT {} FROM work w WHERE node IS NOT NULL AND NOT EXISTS (SELECT 1 FROM nodes n WHERE n.id = w.node)
-             ORDER BY run, step, attempt LIMIT $1",
+               AND (run, step, attempt) > ($1, $2, $3) ORDER BY run, step, attempt LIMIT $4",
             rows::CLAIMED
         );
+        let after = after.map(|(run, key)| (run.0, key.path, i64::from(key.attempt)));
+        let (run, path, attempt) = after.unwrap_or((i64::MIN, String::new(), 0));
         let limit = i64::from(limit);
-        self.readers
-            .with_retry(async |db| Ok(db.query(&sql, args![limit]).await?.iter().map(rows::claimed).collect()))
-            .await
+        let found = self.readers.with_retry(async |db| db.query(&sql, args![run, path, attempt, limit]).await).await?;
+        Ok(found.iter().map(rows::claimed).collect())
     }
 
     fn is_shared(&self) -> bool {
@@ -104,6 +105,10 @@ impl Nodes for PgStore {
 
     fn tell(&self, hint: Hint) {
         self.hints.tell(hint);
+    }
+
+    fn gone_tasks(&self) -> Vec<Arc<str>> {
+        self.supervisor.gone()
     }
 
     fn ahead(&self) -> i64 {
@@ -134,20 +139,22 @@ fn machine_time() -> i64 {
     since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Claims work in round robin over the organisations that have ready work, with one index lookup per organisation,
-/// however much work it has. Only claimed rows are locked. Rows that another node is claiming are skipped; therefore
+/// Claims work in turns over the organisations that have ready work, with one index lookup per organisation, however
+/// much work it has. Only claimed rows are locked. Rows that another node is claiming are skipped; therefore
 /// twice as many candidates as requested are considered.
-async fn take_ready(db: &Session, claim: Claim) -> DbResult<Vec<Claimed>> {
+async fn take_ready(db: &Session, claim: &Claim) -> DbResult<Vec<Claimed>> {
     let sql = "WITH RECURSIVE orgs AS (
                  (SELECT org FROM work WHERE node IS NULL ORDER BY org LIMIT 1)
                  UNION ALL
                  SELECT (SELECT w.org FROM work w WHERE w.node IS NULL AND w.org > o.org ORDER BY w.org LIMIT 1)
                  FROM orgs o WHERE o.org IS NOT NULL
                ), ready AS MATERIALIZED (
-                 SELECT w.*, row_number() OVER (PARTITION BY w.org ORDER BY w.ready_at, w.run, w.step) AS turn
-                 FROM orgs o CROSS JOIN LATERAL (
+                 SELECT w.*, coalesce(h.held, 0)
+                   + row_number() OVER (PARTITION BY w.org ORDER BY w.ready_at, w.run, w.step) AS turn
+                 FROM orgs o LEFT JOIN unnest($5::bigint[], $6::bigint[]) AS h(org, held) ON h.org = o.org
+                 CROSS JOIN LATERAL (
                    SELECT run, step, attempt, org, ready_at FROM work WHERE org = o.org AND node IS NULL ORDER BY ready_at
-                   LIMIT least($2::bigint * 2, greatest(0, $4::bigint
+                   LIMIT least($2::bigint * 2, greatest(0, $7::bigint - coalesce(h.held, 0)), greatest(0, $4::bigint
                      - (SELECT count(*) FROM work x WHERE x.org = o.org AND x.node IS NOT NULL)))
                  ) w
                ), taken AS MATERIALIZED (
@@ -160,7 +167,9 @@ async fn take_ready(db: &Session, claim: Claim) -> DbResult<Vec<Claimed>> {
                RETURNING w.run, w.step, w.attempt, w.org, w.kind, t.turn";
     let most = claim.per_org.map_or(i64::from(u32::MAX), i64::from);
     let (node, limit, after) = (claim.node.0, i64::from(claim.limit), claim.after.0);
-    let mut rows = db.query(sql, args![node, limit, after, most]).await?;
+    let here = claim.per_org_here.map_or(i64::from(u32::MAX), i64::from);
+    let (orgs, held): (Vec<i64>, Vec<i64>) = claim.held.iter().map(|(org, held)| (org.0, i64::from(*held))).unzip();
+    let mut rows = db.query(sql, args![node, limit, after, most, orgs, held, here]).await?;
     rows.sort_by_key(|row: &Row| (row.get::<_, i64>(5), row.get::<_, i64>(3) <= after, row.get::<_, i64>(3)));
     Ok(rows.iter().map(rows::claimed).collect())
 }

@@ -1,9 +1,10 @@
-//! Queries: each is one statement, so all of its parts are from one snapshot.
+//! Queries: each is one statement, so all of its parts are from one snapshot. Only the payloads of large runs take more.
 
 use super::args::{Arg, arg, args};
 use super::rows;
-use super::session::{DbResult, Session};
+use super::session::{DbResult, Failed, Session};
 use crate::*;
+use std::collections::BTreeMap;
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 use tokio_postgres::Row;
@@ -11,10 +12,40 @@ use tokio_postgres::Row;
 /// Statuses of unfinished runs.
 const OPEN: [&str; 3] = ["queued", "running", "paused"];
 
+/// Bytes of payloads that one statement returns, so that it takes no longer than a statement may. Payloads beyond that
+/// are read in further statements.
+const PAGE_BYTES: i64 = 16 << 20;
+/// How often a run with many payloads is read again because it changed meanwhile.
+const MAX_RELOADS: u32 = 5;
+/// Columns of a loaded run without its payloads.
+const COLUMNS: usize = 32;
+
+/// Reads runs. Each is as of one moment: the payloads of a run that do not fit into one statement are read in pages, and
+/// the run is read again if it was changed meanwhile.
 pub async fn load(db: &Session, runs: Vec<i64>) -> DbResult<Vec<LoadedRun>> {
+    let mut loaded = Vec::with_capacity(runs.len());
+    for (mut run, mut last) in first_pages(db, runs).await? {
+        let mut reloads = 0;
+        while !load_values(db, &mut run, last).await? {
+            reloads += 1;
+            let again = first_pages(db, vec![run.row.id.0]).await?.pop();
+            match again {
+                Some(again) if reloads < MAX_RELOADS => (run, last) = again,
+                _ => return Err(Failed::Lost(format!("the run {} changes while it is read", run.row.public))),
+            }
+        }
+        loaded.push(run);
+    }
+    Ok(loaded)
+}
+
+/// Runs with their first payloads, and the id of the last payload of each.
+async fn first_pages(db: &Session, runs: Vec<i64>) -> DbResult<Vec<(LoadedRun, Option<i64>)>> {
+    let none = vec!["NULL"; COLUMNS].join(", ");
     let sql = format!(
         "SELECT {}, r.version, r.hash, r.secret, r.place, r.state,
-           s.steps, s.attempts, s.statuses, s.sinces, s.ends, s.inputs, s.outputs, s.states, v.ids, v.payloads
+           s.steps, s.attempts, s.statuses, s.sinces, s.ends, s.inputs, s.outputs, s.states,
+           (SELECT max(id) FROM step_values WHERE run = r.id), NULL::bigint, NULL::bigint, NULL
          FROM workflow_runs r
          LEFT JOIN LATERAL (
            SELECT array_agg(step) AS steps, array_agg(attempt) AS attempts, array_agg(status) AS statuses,
@@ -22,22 +53,85 @@ pub async fn load(db: &Session, runs: Vec<i64>) -> DbResult<Vec<LoadedRun>> {
              array_agg(output) AS outputs, array_agg(state) AS states
            FROM (SELECT DISTINCT ON (step) {} FROM workflow_step_runs WHERE run = r.id ORDER BY step, attempt DESC) AS n
          ) s ON true
-         LEFT JOIN LATERAL (
-           SELECT array_agg(id) AS ids, array_agg(payload) AS payloads FROM step_values WHERE run = r.id
-         ) v ON true
-         WHERE r.id = ANY($1)",
+         WHERE r.id = ANY($1)
+         UNION ALL
+         SELECT {none}, v.run, v.id, v.payload FROM (
+           SELECT run, id, payload, sum(octet_length(payload)) OVER (ORDER BY run, id) - octet_length(payload) AS before
+           FROM step_values WHERE run = ANY($1)
+         ) v WHERE v.before < $2",
         rows::RUN,
         rows::STEP
     );
-    Ok(db.query(&sql, args![runs]).await?.iter().map(loaded).collect())
+    let (values, heads): (Vec<Row>, Vec<Row>) = db
+        .query(&sql, args![runs, PAGE_BYTES])
+        .await?
+        .into_iter()
+        .partition(|row| row.get::<_, Option<i64>>(COLUMNS).is_some());
+    let mut by_run: BTreeMap<i64, Vec<ValueRow>> = BTreeMap::new();
+    for row in values {
+        let value = ValueRow { id: rows::value_id(row.get(COLUMNS + 1)), payload: row.get(COLUMNS + 2) };
+        by_run.entry(row.get(COLUMNS)).or_default().push(value);
+    }
+    let run = |row: &Row| {
+        let mut run = without_values(row);
+        run.values = by_run.remove(&run.row.id.0).unwrap_or_default();
+        run.values.sort_by_key(|value| value.id);
+        (run, row.get(COLUMNS - 1))
+    };
+    Ok(heads.iter().map(run).collect())
 }
 
-fn loaded(row: &Row) -> LoadedRun {
-    let paths: Vec<String> = list(row, 22);
-    let (attempts, statuses): (Vec<i64>, Vec<String>) = (list(row, 23), list(row, 24));
-    let (sinces, ends): (Vec<i64>, Vec<Option<i64>>) = (list(row, 25), list(row, 26));
-    let (inputs, outputs): (Vec<Option<i64>>, Vec<Option<i64>>) = (list(row, 27), list(row, 28));
-    let states: Vec<String> = list(row, 29);
+/// Reads the payloads of a run that are missing, up to `last`. False if the run was changed meanwhile.
+async fn load_values(db: &Session, run: &mut LoadedRun, last: Option<i64>) -> DbResult<bool> {
+    let id = run.row.id.0;
+    let at = |run: &LoadedRun| run.values.last().map(|value| i64::from(value.id.0));
+    if at(run) == last {
+        return Ok(true);
+    }
+    let sql = "SELECT v.id, v.payload FROM (
+                 SELECT id, payload, sum(octet_length(payload)) OVER (ORDER BY id) - octet_length(payload) AS before
+                 FROM step_values WHERE run = $1 AND id > $2 AND id <= $3
+               ) v WHERE v.before < $4 ORDER BY v.id";
+    while at(run) < last {
+        let page = db.query(sql, args![id, at(run).unwrap_or(-1), last.unwrap_or(-1), PAGE_BYTES]).await?;
+        if page.is_empty() {
+            return Ok(false);
+        }
+        run.values.extend(page.iter().map(|row| ValueRow { id: rows::value_id(row.get(0)), payload: row.get(1) }));
+    }
+    let now = db.one("SELECT version FROM workflow_runs WHERE id = $1", args![id]).await?;
+    Ok(now.is_some_and(|row| Version(row.get(0)) == run.version))
+}
+
+/// A run without its steps and payloads.
+pub async fn head(db: &Session, run: RunId) -> DbResult<Option<LoadedRun>> {
+    let sql = format!(
+        "SELECT {}, r.version, r.hash, r.secret, r.place, r.state FROM workflow_runs r WHERE r.id = $1",
+        rows::RUN
+    );
+    Ok(db.one(&sql, args![run.0]).await?.map(|row| without_steps(&row)))
+}
+
+fn without_steps(row: &Row) -> LoadedRun {
+    LoadedRun {
+        row: rows::run(row),
+        version: Version(row.get(18)),
+        hash: rows::bytes(row, 19),
+        secret: rows::bytes(row, 20),
+        group: row.get(21),
+        state: row.get(22),
+        steps: Vec::new(),
+        values: Vec::new(),
+    }
+}
+
+/// A run without its payloads.
+fn without_values(row: &Row) -> LoadedRun {
+    let paths: Vec<String> = list(row, 23);
+    let (attempts, statuses): (Vec<i64>, Vec<String>) = (list(row, 24), list(row, 25));
+    let (sinces, ends): (Vec<i64>, Vec<Option<i64>>) = (list(row, 26), list(row, 27));
+    let (inputs, outputs): (Vec<Option<i64>>, Vec<Option<i64>>) = (list(row, 28), list(row, 29));
+    let states: Vec<String> = list(row, 30);
     let fixed = paths.into_iter().zip(attempts).zip(statuses).zip(sinces);
     let rest = ends.into_iter().zip(inputs).zip(outputs).zip(states);
     let steps =
@@ -51,18 +145,7 @@ fn loaded(row: &Row) -> LoadedRun {
             output: output.map(rows::value_id),
             state,
         });
-    let (ids, payloads): (Vec<i64>, Vec<String>) = (list(row, 30), list(row, 31));
-    let values = ids.into_iter().zip(payloads).map(|(id, payload)| ValueRow { id: rows::value_id(id), payload });
-    LoadedRun {
-        row: rows::run(row),
-        version: Version(row.get(17)),
-        hash: rows::bytes(row, 18),
-        secret: rows::bytes(row, 19),
-        group: row.get(20),
-        state: row.get(21),
-        steps: steps.collect(),
-        values: values.collect(),
-    }
+    LoadedRun { steps: steps.collect(), ..without_steps(row) }
 }
 
 /// Reads an array column; an aggregate over no rows is NULL.
@@ -99,16 +182,38 @@ pub async fn feed(db: &Session, after: &Progress, limit: u32) -> DbResult<Vec<Fe
          JOIN workflow_runs r ON r.id = e.run ORDER BY e.position, e.writer LIMIT $3",
         log = rows::LOG
     );
-    let fed =
-        |row: &Row| Fed { run: RunId(row.get(7)), org: OrgId(row.get(8)), public: row.get(9), log: rows::log(row) };
     Ok(db.query(&sql, args![writers, numbers, i64::from(limit)]).await?.iter().map(fed).collect())
+}
+
+/// The same for one organisation, by its index. Rows written by nodes of an older version do not name theirs.
+pub async fn feed_of(db: &Session, org: OrgId, after: &Progress, limit: u32) -> DbResult<Vec<Fed>> {
+    let (writers, numbers): (Vec<i32>, Vec<i64>) =
+        after.positions().map(|position| (position.writer, position.number)).unzip();
+    let sql = format!(
+        "SELECT {log}, e.run, r.org, r.public_id
+         FROM writers w LEFT JOIN unnest($1::int[], $2::bigint[]) AS p(writer, number) ON p.writer = w.id
+         CROSS JOIN LATERAL (
+           (SELECT * FROM workflow_events e WHERE e.org = $4 AND e.writer = w.id AND e.position > coalesce(p.number, 0)
+            ORDER BY e.position LIMIT $3)
+           UNION ALL
+           (SELECT e.* FROM workflow_events e JOIN workflow_runs o ON o.id = e.run AND o.org = $4
+            WHERE e.org IS NULL AND e.writer = w.id AND e.position > coalesce(p.number, 0)
+            ORDER BY e.position LIMIT $3)) e
+         JOIN workflow_runs r ON r.id = e.run ORDER BY e.position, e.writer LIMIT $3",
+        log = rows::LOG
+    );
+    Ok(db.query(&sql, args![writers, numbers, i64::from(limit), org.0]).await?.iter().map(fed).collect())
+}
+
+fn fed(row: &Row) -> Fed {
+    Fed { run: RunId(row.get(7)), org: OrgId(row.get(8)), public: row.get(9), log: rows::log(row) }
 }
 
 pub async fn values(db: &Session, run: RunId, ids: &[ValueId]) -> DbResult<Vec<ValueRow>> {
     let wanted: Vec<i64> = ids.iter().map(|id| i64::from(id.0)).collect();
     let sql = "SELECT id, payload FROM step_values WHERE run = $1 AND id = ANY($2)";
     let found = db.query(sql, args![run.0, wanted]).await?;
-    let mut found: std::collections::BTreeMap<ValueId, String> =
+    let mut found: BTreeMap<ValueId, String> =
         found.iter().map(|row| (rows::value_id(row.get(0)), row.get(1))).collect();
     Ok(ids.iter().filter_map(|id| found.remove(id).map(|payload| ValueRow { id: *id, payload })).collect())
 }

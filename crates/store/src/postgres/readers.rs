@@ -21,6 +21,10 @@ impl Readers {
         Readers { options, purpose, sessions, next: AtomicUsize::new(0) }
     }
 
+    pub fn options(&self) -> Arc<PostgresOptions> {
+        self.options.clone()
+    }
+
     /// Runs idempotent work; if the connection breaks, retries it once on another one.
     pub async fn with_retry<T, F>(&self, work: impl Fn(Arc<Session>) -> F) -> Result<T, Error>
     where

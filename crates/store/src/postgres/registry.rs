@@ -39,11 +39,15 @@ impl Registry for PgStore {
         found.await
     }
 
-    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
-        let sql = format!("SELECT {} FROM records WHERE kind = $1 AND due <= $2 ORDER BY due LIMIT $3", rows::RECORD);
+    async fn due_records(&self, kind: &str, due: Due, limit: u32) -> Result<Vec<Record>, Error> {
+        let sql = format!(
+            "SELECT {} FROM records WHERE kind = $1 AND due <= $2 AND (due, id) > ($3, $4) ORDER BY due, id LIMIT $5",
+            rows::RECORD
+        );
+        let (from, id) = due.after.map_or((i64::MIN, String::new()), |(due, id)| (due.0, id));
         let limit = i64::from(limit);
         let found = self.readers.with_retry(async |db| {
-            Ok(db.query(&sql, args![kind, until.0, limit]).await?.iter().map(rows::record).collect())
+            Ok(db.query(&sql, args![kind, due.until.0, from, id, limit]).await?.iter().map(rows::record).collect())
         });
         found.await
     }

@@ -4,7 +4,7 @@ use super::args::args;
 use super::evidence::{WHOLE_DEFINITION, run_entry, whole_definition};
 use super::session::{DbResult, Session};
 use crate::evidence::{Effects, Entry, RunEntry};
-use crate::{COUNTED, ERASED, RunId, Stats};
+use crate::{COUNTED, ERASED, RunId, Stats, descendants};
 use stepwell_core::time::Time;
 
 /// The maximum number of runs per purge.
@@ -49,10 +49,15 @@ pub async fn purge(db: &Session, before: Time, limit: u32) -> DbResult<(u64, Eff
         let gone = db.query(sql, args![runs, left]).await?;
         left -= gone.len() as i64;
         let definitions: Vec<i64> = gone.iter().map(|row| row.get(0)).collect();
+        let roots: Vec<i64> = gone.iter().map(|row| row.get(1)).collect();
         entries.extend(gone.iter().map(|row| run_entry(row, 1).removed()));
         let sql = format!("DELETE FROM workflow_definitions WHERE id = ANY($1) AND test RETURNING {WHOLE_DEFINITION}");
         let gone = db.query(&sql, args![definitions]).await?;
         entries.extend(gone.iter().map(|row| whole_definition(row).removed()));
+        let counters: Vec<String> = roots.iter().map(|root| descendants(RunId(*root))).collect();
+        let sql = "DELETE FROM counters c USING unnest($1, $2) AS x(key, root) WHERE c.key = x.key
+                   AND NOT EXISTS (SELECT 1 FROM workflow_runs r WHERE r.root = x.root AND r.finished_at IS NULL)";
+        db.execute(sql, args![counters, roots]).await?;
     }
     Ok(((most - left).unsigned_abs(), Effects { audit: Vec::new(), entries }))
 }

@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 pub const RUN: &str =
     "r.id, r.public_id, r.org, r.definition, r.status, r.created_by, r.test, r.parent_run, r.parent_step,
-     r.parent_attempt, r.depth, r.created_at, r.started_at, r.finished_at, r.acts_as, r.labels, r.erased_at";
+     r.parent_attempt, r.depth, r.created_at, r.started_at, r.finished_at, r.acts_as, r.labels, r.erased_at, r.root";
 
 pub fn run(row: &Row) -> RunRow {
     let parent = row.get::<_, Option<i64>>(7).map(|run| Parent {
@@ -15,6 +15,7 @@ pub fn run(row: &Row) -> RunRow {
         path: row.get(8),
         attempt: small(row.get(9)),
         depth: small(row.get(10)),
+        root: RunId(row.get::<_, Option<i64>>(17).unwrap_or(run)),
     });
     RunRow {
         id: RunId(row.get(0)),
@@ -74,6 +75,12 @@ pub fn log(row: &Row) -> StoredLog {
         version: Version(row.get(2)),
         row: LogRow { at: Time(row.get(3)), facts: row.get(4), payloads: row.get(5), hash: bytes(row, 6) },
     }
+}
+
+pub const NOTICE: &str = "id, run, key, body";
+
+pub fn notice(row: &Row) -> StoredNotice {
+    StoredNotice { id: row.get(0), run: RunId(row.get(1)), key: row.get(2), body: row.get(3) }
 }
 
 pub const CLAIMED: &str = "run, step, attempt, org, kind";

@@ -19,8 +19,10 @@ struct Migration {
 /// Migration `n` takes the schema from version `n` to `n + 1`. Never edited once released.
 const MIGRATIONS: &[Migration] = &[
     Migration { sql: include_str!("migrations/0001_start.sql"), usable_by: 1 },
+    Migration { sql: include_str!("migrations/0002_roots.sql"), usable_by: 1 },
+    Migration { sql: include_str!("migrations/0003_log_by_organisation.sql"), usable_by: 1 },
     // Older programs are refused from when the first tally is written.
-    Migration { sql: include_str!("migrations/0005_tallies.sql"), usable_by: 1 },
+    Migration { sql: include_str!("migrations/0004_tallies.sql"), usable_by: 1 },
 ];
 /// The newest schema version that this program knows.
 const KNOWN: i32 = MIGRATIONS.len() as i32;

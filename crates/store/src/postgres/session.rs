@@ -71,9 +71,10 @@ pub enum Failed {
 }
 
 impl Failed {
-    /// Whether the data violates the schema: a retry would fail again, and the connection is usable.
+    /// Whether the data violates the schema or a limit of the database: a retry would fail again, and the connection
+    /// is usable.
     pub fn is_data_error(&self) -> bool {
-        self.state().is_some_and(|state| ["21", "22", "23"].contains(&&state.code()[..2]))
+        self.state().is_some_and(|state| ["21", "22", "23", "54"].contains(&&state.code()[..2]))
     }
 
     pub fn state(&self) -> Option<&SqlState> {
@@ -103,14 +104,22 @@ impl From<Failed> for Error {
             Failed::Lost(why) => return Error::Unavailable(why),
             Failed::Rejected(error) => error,
         };
-        let class = error.code().map_or("", |state| &state.code()[..2]);
-        let text = error_text(&error);
-        match class {
-            "53" if error.code() == Some(&SqlState::DISK_FULL) => Error::Full(text),
-            // The data violates the schema, or the schema is not the expected one: a retry would fail again.
-            "21" | "22" | "23" | "42" | "3F" => Error::Unusable(text),
-            _ => Error::Unavailable(text),
-        }
+        classify(error.code().map_or("", SqlState::code), error_text(&error))
+    }
+}
+
+/// What a caller can do about an error with this code.
+fn classify(code: &str, text: String) -> Error {
+    if code == SqlState::DISK_FULL.code() {
+        return Error::Full(text);
+    }
+    match code.get(..2).unwrap_or_default() {
+        // The data violates the schema or a limit of the database, or the schema is not the expected one: a retry would
+        // fail again.
+        "21" | "22" | "23" | "42" | "3F" | "54" => Error::Unusable(text),
+        // Damaged data. The general code also stands for errors that pass.
+        "XX" if code != SqlState::INTERNAL_ERROR.code() => Error::Unusable(text),
+        _ => Error::Unavailable(text),
     }
 }
 
@@ -312,5 +321,25 @@ async fn subscribe(client: &Client, listening: oneshot::Sender<()>) -> Option<()
     loop {
         tokio::time::sleep(ANSWER_TIMEOUT).await;
         tokio::time::timeout(ANSWER_TIMEOUT, client.batch_execute("SELECT 1")).await.ok()?.ok()?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_never_work_is_not_taken_for_an_outage() {
+        let check = |code: &str, expected: &str| {
+            let text = format!("{:?}", classify(code, String::new()));
+            assert!(text.starts_with(expected), "{code}: {text}");
+        };
+        for never in ["54000", "54011", "22001", "23505", "42P01", "XX001", "XX002"] {
+            check(never, "Unusable");
+        }
+        for later in ["57P01", "40001", "53300", "53200", "55P03", "08006", "XX000", ""] {
+            check(later, "Unavailable");
+        }
+        check("53100", "Full");
     }
 }

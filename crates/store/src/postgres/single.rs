@@ -1,16 +1,16 @@
 //! A commit in its own transaction of several statements. Needed if the result depends on other runs (concurrency
-//! groups, several unique keys, the limit of open runs) and for a few unusual commits. It waits for locks that others
-//! hold.
+//! groups, several unique keys, limits of open runs and of descendants) and for a few unusual commits. It waits for locks
+//! that others hold.
 
 use super::args::args;
 use super::batch::{self, Batch, Outcome, Slot, time};
 use super::session::{DbResult, Session};
-use crate::{Commit, GroupChange, Refused, RunId, UniqueKey, WorkKey};
+use crate::{Commit, GroupChange, NewRun, Parent, Refused, RunId, UniqueKey, WorkKey};
 use stepwell_core::time::Time;
 
 /// Whether the commit needs its own transaction.
 pub fn required(commit: &Commit) -> bool {
-    let limited = commit.create.as_ref().is_some_and(|new| new.most_open.is_some());
+    let limited = commit.create.as_ref().is_some_and(|new| new.most_open.is_some() || new.counted().is_some());
     let keys = if commit.create.is_some() { commit.unique.len() > 1 } else { !commit.unique.is_empty() };
     let odd = commit.create.is_some() && (commit.expect.0 != 0 || commit.head.is_none());
     limited || keys || odd || !commit.groups.is_empty() || replaced(commit).next().is_some()
@@ -25,7 +25,7 @@ fn replaced(commit: &Commit) -> impl Iterator<Item = &WorkKey> {
 pub async fn refusal(db: &Session, commit: &Commit) -> DbResult<Refused> {
     if let Some(key) = commit.unique.first()
         && is_current(db, commit).await?
-        && let Some(owner) = owner(db, key).await?
+        && let Some(owner) = owner(db, key, commit.log.at).await?
     {
         return Ok(owner);
     }
@@ -50,7 +50,8 @@ pub async fn write(db: &Session, slot: Slot, commit: &Commit) -> DbResult<Option
 }
 
 async fn check(db: &Session, commit: &Commit) -> DbResult<Result<(), Refused>> {
-    let most = commit.create.as_ref().and_then(|new| new.most_open);
+    let new = commit.create.as_ref();
+    let most = new.and_then(|new| new.most_open);
     // Transactions that count open runs must not run concurrently.
     let lock = if most.is_some() { " FOR NO KEY UPDATE" } else { "" };
     let sql = format!("SELECT epoch FROM organisations WHERE id = $1{lock}");
@@ -60,6 +61,7 @@ async fn check(db: &Session, commit: &Commit) -> DbResult<Result<(), Refused>> {
     }
     if let Some(most) = most
         && super::registry::open_runs(db, commit.auth.org).await? >= u64::from(most)
+        && !is_first_child(db, new.and_then(|new| new.parent.as_ref())).await?
     {
         return Ok(Err(Refused::TooManyOpen));
     }
@@ -71,12 +73,24 @@ async fn check(db: &Session, commit: &Commit) -> DbResult<Result<(), Refused>> {
             return Ok(Err(refused));
         }
     }
+    if let Some((counter, most)) = new.and_then(NewRun::counted)
+        && count(db, &counter, 1).await? > i64::from(most)
+    {
+        return Ok(Err(Refused::TooManyDescendants));
+    }
     for change in &commit.groups {
         if !change_group(db, commit.run, change).await? {
             return Ok(Err(Refused::Full));
         }
     }
     Ok(Ok(()))
+}
+
+/// Whether the run has a parent, which has no other unfinished child.
+async fn is_first_child(db: &Session, parent: Option<&Parent>) -> DbResult<bool> {
+    let Some(parent) = parent else { return Ok(false) };
+    let sql = "SELECT 1 FROM workflow_runs WHERE root = $1 AND parent_run = $2 AND finished_at IS NULL LIMIT 1";
+    Ok(db.one(sql, args![parent.root.0, parent.run.0]).await?.is_none())
 }
 
 /// Whether the run is at the expected version or, for a new run, does not exist yet.
@@ -99,12 +113,14 @@ async fn put_key(db: &Session, run: RunId, key: &UniqueKey, now: Time) -> DbResu
                ON CONFLICT (scope, key) DO UPDATE SET run = excluded.run, digest = excluded.digest,
                  expires_at = excluded.expires_at WHERE u.expires_at <= $6";
     let put = db.execute(sql, args![key.scope, key.key, run.0, key.digest, time(key.expires), now.0]).await?;
-    if put == 1 { Ok(None) } else { owner(db, key).await }
+    if put == 1 { Ok(None) } else { owner(db, key, now).await }
 }
 
-async fn owner(db: &Session, key: &UniqueKey) -> DbResult<Option<Refused>> {
-    let sql = "SELECT run, digest FROM unique_keys WHERE scope = $1 AND key = $2";
-    let found = db.one(sql, args![key.scope, key.key]).await?;
+/// The refusal that names the run which holds the key, unless the key has expired.
+async fn owner(db: &Session, key: &UniqueKey, now: Time) -> DbResult<Option<Refused>> {
+    let sql = "SELECT run, digest FROM unique_keys WHERE scope = $1 AND key = $2
+               AND (expires_at IS NULL OR expires_at > $3)";
+    let found = db.one(sql, args![key.scope, key.key, now.0]).await?;
     Ok(found.map(|row| Refused::Duplicate { run: RunId(row.get(0)), digest: row.get(1) }))
 }
 
@@ -147,7 +163,7 @@ async fn put_member(db: &Session, run: RunId, key: &str, held: bool) -> DbResult
     db.execute(sql, args![key, run.0, held]).await.map(|_| ())
 }
 
-/// Adds to the number of runs that hold a slot in the group, and returns the new number.
+/// Adds to the number of runs that hold a slot in a group, or of a root's descendants, and returns the new number.
 async fn count(db: &Session, key: &str, delta: i64) -> DbResult<i64> {
     let sql = "INSERT INTO counters AS c (key, writer, value) VALUES ($1, 0, $2)
                ON CONFLICT (key, writer) DO UPDATE SET value = c.value + excluded.value RETURNING value";

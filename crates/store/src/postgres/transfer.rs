@@ -107,6 +107,10 @@ fn select(table: &Table) -> String {
         return "SELECT t.key, sum(t.value)::bigint FROM counters t GROUP BY t.key ORDER BY t.key".into();
     }
     let column = |(name, kind): &(&str, Kind)| match kind {
+        // Empty if a node of an older version wrote the row.
+        _ if table.name == EVENTS && *name == "org" => {
+            "coalesce(t.org, (SELECT r.org FROM workflow_runs r WHERE r.id = t.run))".to_string()
+        }
         Kind::Int => format!("t.\"{name}\"::bigint"),
         Kind::Bool => format!("t.\"{name}\"::integer::bigint"),
         Kind::Text | Kind::Bytes => format!("t.\"{name}\""),

@@ -9,13 +9,13 @@ use super::session::{DbResult, Session};
 use super::single;
 use crate::PostgresOptions;
 use crate::evidence::{Effects, SharedKey};
-use crate::{Commit, Error, Position, Refused};
+use crate::{Commit, Error, Position, Refused, Supervisor};
 use async_trait::async_trait;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 
 /// The maximum number of commits per statement.
 const MAX_GROUP: usize = 256;
@@ -51,10 +51,13 @@ pub struct Writers {
 }
 
 impl Writers {
-    pub fn start(options: &Arc<PostgresOptions>, holders: &[i64], key: &SharedKey) -> Writers {
-        let queues = holders.iter().map(|holder| {
+    pub fn start(options: &Arc<PostgresOptions>, holders: &[i64], key: &SharedKey, supervisor: &Supervisor) -> Writers {
+        let queues = holders.iter().map(|&holder| {
             let (jobs, queue) = mpsc::channel(QUEUE);
-            tokio::spawn(run(WriterConnection::new(options.clone(), *holder, key.clone()), queue));
+            let (options, key, queue) = (options.clone(), key.clone(), Arc::new(Mutex::new(queue)));
+            supervisor.spawn("store writer", move || {
+                run(WriterConnection::new(options.clone(), holder, key.clone()), queue.clone())
+            });
             jobs
         });
         Writers { queues: queues.collect(), next: AtomicUsize::new(0) }
@@ -91,7 +94,7 @@ impl Writers {
 }
 
 fn gone() -> Error {
-    Error::Unavailable("the writer has stopped".into())
+    Error::Unavailable("the writer has stopped or panicked".into())
 }
 
 struct Submitted<T, W> {
@@ -128,7 +131,8 @@ where
     }
 }
 
-async fn run(mut connection: WriterConnection, mut queue: mpsc::Receiver<Job>) {
+async fn run(mut connection: WriterConnection, queue: Arc<Mutex<mpsc::Receiver<Job>>>) {
+    let mut queue = queue.lock().await;
     let mut waiting: VecDeque<Job> = VecDeque::new();
     let mut taken = Vec::new();
     loop {

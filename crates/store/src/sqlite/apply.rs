@@ -2,7 +2,7 @@
 
 use super::evidence::Tx;
 use super::registry;
-use crate::{Commit, Error, GroupChange, Head, NewRun, Position, Refused, RunId, UniqueKey, label_text};
+use crate::{Commit, Error, GroupChange, Head, NewRun, Parent, Position, Refused, RunId, UniqueKey, label_text};
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
 use stepwell_core::time::Time;
@@ -33,8 +33,10 @@ pub fn apply(db: &Tx<'_>, commit: &Commit, position: i64) -> rusqlite::Result<Re
     if !registry::is_current(db, commit.auth)? {
         return Ok(Err(Refused::AuthChanged));
     }
-    if let Some(most) = commit.create.as_ref().and_then(|new| new.most_open)
+    let new = commit.create.as_ref();
+    if let Some((new, most)) = new.and_then(|new| Some((new, new.most_open?)))
         && registry::open_runs(db, commit.auth.org)? >= u64::from(most)
+        && new.parent.as_ref().map_or(Ok(true), |parent| has_open_child(db, parent))?
     {
         return Ok(Err(Refused::TooManyOpen));
     }
@@ -46,6 +48,11 @@ pub fn apply(db: &Tx<'_>, commit: &Commit, position: i64) -> rusqlite::Result<Re
             return Ok(Err(refused));
         }
     }
+    if let Some((counter, most)) = new.and_then(NewRun::counted)
+        && count(db, &counter, 1)? > i64::from(most)
+    {
+        return Ok(Err(Refused::TooManyDescendants));
+    }
     for change in &commit.groups {
         if !change_group(db, commit.run, change)? {
             return Ok(Err(Refused::Full));
@@ -54,10 +61,19 @@ pub fn apply(db: &Tx<'_>, commit: &Commit, position: i64) -> rusqlite::Result<Re
     put_rows(db, commit)?;
     let run = commit.run.0;
     let version = commit.expect.0 + 1;
-    let sql = "INSERT INTO workflow_events (position, run, version, at, facts, payloads, hash)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    let log = &commit.log;
-    db.prepare_cached(sql)?.execute(params![position, run, version, log.at.0, log.facts, log.payloads, log.hash])?;
+    let sql = "INSERT INTO workflow_events (position, run, version, at, facts, payloads, hash, org)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let (log, org) = (&commit.log, commit.auth.org.0);
+    db.prepare_cached(sql)?.execute(params![
+        position,
+        run,
+        version,
+        log.at.0,
+        log.facts,
+        log.payloads,
+        log.hash,
+        org
+    ])?;
     registry::append(db, &commit.audit)?;
     Ok(Ok(Position::new(super::WRITER, position)))
 }
@@ -101,8 +117,9 @@ fn put_head(db: &Connection, commit: &Commit) -> rusqlite::Result<bool> {
 fn create(db: &Connection, commit: &Commit, new: &NewRun, head: &Head) -> rusqlite::Result<usize> {
     let sql = "INSERT INTO workflow_runs (id, public_id, org, definition, status, version, created_by, test, secret,
                  parent_run, parent_step, parent_attempt, depth, place, created_at, started_at, finished_at, purge_at,
-                 hash, state, acts_as, labels)
-               VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
+                 hash, state, acts_as, labels, root)
+               VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
+                 ?22)
                ON CONFLICT DO NOTHING";
     let parent = new.parent.as_ref();
     let created = db.prepare_cached(sql)?.execute(params![
@@ -126,7 +143,8 @@ fn create(db: &Connection, commit: &Commit, new: &NewRun, head: &Head) -> rusqli
         commit.log.hash,
         commit.state,
         new.acts_as,
-        label_text(&new.labels)
+        label_text(&new.labels),
+        parent.map(|parent| parent.root.0)
     ])?;
     if created == 1 {
         put_labels(db, commit.run, &new.labels)?;
@@ -158,6 +176,11 @@ fn put_unique(db: &Connection, run: RunId, key: &UniqueKey, now: Time) -> rusqli
         .query_row(params![key.scope, key.key], |row| {
             Ok(Some(Refused::Duplicate { run: RunId(row.get(0)?), digest: row.get(1)? }))
         })
+}
+
+fn has_open_child(db: &Connection, parent: &Parent) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM workflow_runs WHERE root = ?1 AND parent_run = ?2 AND finished_at IS NULL";
+    db.prepare_cached(sql)?.exists([parent.root.0, parent.run.0])
 }
 
 /// Returns false if the group is full.
@@ -294,9 +317,13 @@ pub fn error(error: &rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::Full(error.to_string()),
         // A retry would fail again.
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::ConstraintViolation) => {
-            Error::Unusable(error.to_string())
-        }
+        Some(
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::ConstraintViolation
+            | ErrorCode::TooBig
+            | ErrorCode::TypeMismatch,
+        ) => Error::Unusable(error.to_string()),
         _ => Error::Unavailable(error.to_string()),
     }
 }

@@ -55,6 +55,7 @@ impl SqliteStore {
         let path = directory.join("stepwell.db");
         // Checked before any setting is changed: a file of another program must stay untouched.
         schema::check_file(&path)?;
+        keep_private(&path).map_err(|error| unusable("the database's permissions cannot be set", &error))?;
         let mut connection =
             apply::open_for_writing(&path).map_err(|error| unusable("the database cannot be opened", &error))?;
         schema::migrate(&mut connection)?;
@@ -112,6 +113,33 @@ fn create_directory(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Lets only the owner read and write the database, whatever the mode of its directory. SQLite gives its journal the same
+/// mode; the journal of an earlier version may still have another one.
+#[cfg(unix)]
+fn keep_private(database: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    const OWNER_ONLY: u32 = 0o600;
+    File::options().create(true).append(true).mode(OWNER_ONLY).open(database)?;
+    for suffix in ["", "-wal", "-shm"] {
+        let mut path = database.as_os_str().to_owned();
+        path.push(suffix);
+        match std::fs::metadata(&path) {
+            Ok(found) if found.permissions().mode() & 0o077 != 0 => {
+                std::fs::set_permissions(&path, PermissionsExt::from_mode(OWNER_ONLY))?;
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Locks the directory for this process. The error names the process that holds the lock.
 fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join("stepwell.lock");
@@ -150,6 +178,10 @@ impl Store for SqliteStore {
         self.read(move |db| query::load(db, run)).await
     }
 
+    async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.read(move |db| query::head(db, run)).await
+    }
+
     async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
         // All runs in one trip to a reader.
         self.read(move |db| runs.iter().filter_map(|run| query::load(db, *run).transpose()).collect()).await
@@ -160,6 +192,15 @@ impl Store for SqliteStore {
         self.read(move |db| {
             let mut find = db.prepare_cached("SELECT id FROM workflow_runs WHERE public_id = ?1")?;
             find.query_row([public], |row| row.get(0).map(RunId)).optional()
+        })
+        .await
+    }
+
+    async fn run_secret(&self, public: &str) -> Result<Option<(RunId, [u8; 16])>, Error> {
+        let public = public.to_string();
+        self.read(move |db| {
+            let mut find = db.prepare_cached("SELECT id, secret FROM workflow_runs WHERE public_id = ?1")?;
+            find.query_row([public], |row| Ok((RunId(row.get(0)?), row.get(1)?))).optional()
         })
         .await
     }
@@ -189,33 +230,42 @@ impl Store for SqliteStore {
         self.read(move |db| query::mail(db, run)).await
     }
 
-    async fn mailed(&self, limit: u32) -> Result<Vec<RunId>, Error> {
+    async fn mailed(&self, after: Option<RunId>, limit: u32) -> Result<Vec<RunId>, Error> {
+        let after = after.map_or(i64::MIN, |run| run.0);
         self.read(move |db| {
-            let mut find = db.prepare_cached("SELECT DISTINCT run FROM mail ORDER BY run LIMIT ?1")?;
-            find.query_map([limit], |row| row.get(0).map(RunId))?.collect()
+            let mut find = db.prepare_cached("SELECT DISTINCT run FROM mail WHERE run > ?1 ORDER BY run LIMIT ?2")?;
+            find.query_map(params![after, limit], |row| row.get(0).map(RunId))?.collect()
         })
         .await
     }
 
-    async fn outbox(&self, until: Time, limit: u32) -> Result<Vec<StoredNotice>, Error> {
-        self.read(move |db| query::outbox(db, until, limit)).await
+    async fn outbox(&self, until: Time, after: i64, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        self.read(move |db| query::outbox(db, until, after, limit)).await
+    }
+
+    async fn notices(&self, run: RunId, prefix: &str, limit: u32) -> Result<Vec<StoredNotice>, Error> {
+        let prefix = prefix.to_string();
+        self.read(move |db| query::notices(db, run, &prefix, limit)).await
     }
 
     async fn forget(&self, stale: Stale) -> Result<(), Error> {
         self.writer.write(move |db| query::forget(db, &stale)).await
     }
 
-    async fn keyed(&self, scope: &str, key: &str) -> Result<Option<RunId>, Error> {
+    async fn keyed(&self, scope: &str, key: &str, now: Time) -> Result<Option<RunId>, Error> {
         let (scope, key) = (scope.to_string(), key.to_string());
+        let sql =
+            "SELECT run FROM unique_keys WHERE scope = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)";
         self.read(move |db| {
-            let mut find = db.prepare_cached("SELECT run FROM unique_keys WHERE scope = ?1 AND key = ?2")?;
-            find.query_row(params![scope, key], |row| row.get(0).map(RunId)).optional()
+            let mut find = db.prepare_cached(sql)?;
+            find.query_row(params![scope, key, now.0], |row| row.get(0).map(RunId)).optional()
         })
         .await
     }
 
-    async fn queued(&self, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
-        self.read(move |db| query::queued(db, limit)).await
+    async fn queued(&self, after: Option<&str>, limit: u32) -> Result<Vec<(String, RunId)>, Error> {
+        let after = after.unwrap_or_default().to_string();
+        self.read(move |db| query::queued(db, &after, limit)).await
     }
 
     async fn first_queued(&self, group: &str) -> Result<Option<RunId>, Error> {
@@ -237,6 +287,11 @@ impl Store for SqliteStore {
     async fn feed(&self, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
         let after = after.of(WRITER);
         self.read(move |db| query::feed(db, after, limit)).await
+    }
+
+    async fn feed_of(&self, org: OrgId, after: &Progress, limit: u32) -> Result<Vec<Fed>, Error> {
+        let after = after.of(WRITER);
+        self.read(move |db| query::feed_of(db, org, after, limit)).await
     }
 
     async fn define(&self, definition: NewDefinition, with: Change) -> Result<Result<DefinitionRow, Refused>, Error> {

@@ -32,7 +32,7 @@ impl Nodes for SqliteStore {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Vec<Claimed>, Error> {
-        self.writer.write(move |db| query::claim(db, claim)).await
+        self.writer.write(move |db| query::claim(db, &claim)).await
     }
 
     async fn held(&self, node: NodeId) -> Result<Vec<Claimed>, Error> {
@@ -43,8 +43,8 @@ impl Nodes for SqliteStore {
         Ok(())
     }
 
-    async fn orphans(&self, limit: u32) -> Result<Vec<Claimed>, Error> {
+    async fn orphans(&self, after: Option<(RunId, WorkKey)>, limit: u32) -> Result<Vec<Claimed>, Error> {
         let alive = self.alive().keys().copied().collect();
-        self.read(move |db| query::orphans(db, &alive, limit)).await
+        self.read(move |db| query::orphans(db, &alive, after, limit)).await
     }
 }

@@ -3,14 +3,14 @@
 use super::apply::{put_labels, time};
 use super::evidence::Tx;
 use crate::evidence::DefinitionEntry;
-use crate::round_robin::interleave;
+use crate::round_robin::{Queue, fewest_first};
 use crate::*;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params, params_from_iter};
 use std::collections::BTreeSet;
 
 const RUN_COLUMNS: &str =
     "id, public_id, org, definition, status, created_by, test, parent_run, parent_step, parent_attempt, depth,
-     created_at, started_at, finished_at, acts_as, labels, erased_at";
+     created_at, started_at, finished_at, acts_as, labels, erased_at, root";
 
 fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
@@ -33,26 +33,32 @@ fn run_row(row: &Row) -> rusqlite::Result<RunRow> {
 
 fn parent(row: &Row) -> rusqlite::Result<Option<Parent>> {
     let Some(run) = row.get::<_, Option<i64>>(7)? else { return Ok(None) };
-    Ok(Some(Parent { run: RunId(run), path: row.get(8)?, attempt: row.get(9)?, depth: row.get(10)? }))
+    let root = RunId(row.get::<_, Option<i64>>(17)?.unwrap_or(run));
+    Ok(Some(Parent { run: RunId(run), path: row.get(8)?, attempt: row.get(9)?, depth: row.get(10)?, root }))
 }
 
 /// Reads all parts in one transaction, so a concurrent commit cannot mix two states.
-pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
-    let tx = db.unchecked_transaction()?;
+/// A run without its steps and payloads.
+pub fn head(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
     let sql = format!("SELECT {RUN_COLUMNS}, version, hash, secret, place, state FROM workflow_runs WHERE id = ?1");
-    let head = tx.prepare_cached(&sql)?.query_row([run.0], |row| {
+    let head = db.prepare_cached(&sql)?.query_row([run.0], |row| {
         Ok(LoadedRun {
             row: run_row(row)?,
-            version: Version(row.get(17)?),
-            hash: row.get(18)?,
-            secret: row.get(19)?,
-            group: row.get(20)?,
-            state: row.get(21)?,
+            version: Version(row.get(18)?),
+            hash: row.get(19)?,
+            secret: row.get(20)?,
+            group: row.get(21)?,
+            state: row.get(22)?,
             steps: Vec::new(),
             values: Vec::new(),
         })
     });
-    let Some(mut loaded) = head.optional()? else { return Ok(None) };
+    head.optional()
+}
+
+pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
+    let tx = db.unchecked_transaction()?;
+    let Some(mut loaded) = head(&tx, run)? else { return Ok(None) };
     let steps = "SELECT step, attempt, status, since, ended_at, input, output, state FROM workflow_step_runs s
                  WHERE run = ?1 AND attempt = (SELECT max(attempt) FROM workflow_step_runs
                                                WHERE run = s.run AND step = s.step)";
@@ -106,11 +112,20 @@ pub fn feed(db: &Connection, after: i64, limit: u32) -> rusqlite::Result<Vec<Fed
     let sql = "SELECT e.position, e.version, e.at, e.facts, e.payloads, e.hash, e.run, r.org, r.public_id
                FROM workflow_events e
                JOIN workflow_runs r ON r.id = e.run WHERE e.position > ?1 ORDER BY e.position LIMIT ?2";
-    let fed = |row: &Row| {
-        let (run, org, public) = (RunId(row.get(6)?), OrgId(row.get(7)?), row.get(8)?);
-        Ok(Fed { log: log_row(row)?, run, org, public })
-    };
     db.prepare_cached(sql)?.query_map(params![after, limit], fed)?.collect()
+}
+
+const FEED_OF: &str = "SELECT e.position, e.version, e.at, e.facts, e.payloads, e.hash, e.run, r.org, r.public_id
+                       FROM workflow_events e JOIN workflow_runs r ON r.id = e.run
+                       WHERE e.org = ?1 AND e.position > ?2 ORDER BY e.position LIMIT ?3";
+
+pub fn feed_of(db: &Connection, org: OrgId, after: i64, limit: u32) -> rusqlite::Result<Vec<Fed>> {
+    db.prepare_cached(FEED_OF)?.query_map(params![org.0, after, limit], fed)?.collect()
+}
+
+fn fed(row: &Row) -> rusqlite::Result<Fed> {
+    let (run, org, public) = (RunId(row.get(6)?), OrgId(row.get(7)?), row.get(8)?);
+    Ok(Fed { log: log_row(row)?, run, org, public })
 }
 
 pub fn values(db: &Connection, run: RunId, ids: &[ValueId]) -> rusqlite::Result<Vec<ValueRow>> {
@@ -129,25 +144,24 @@ fn claimed(row: &Row) -> rusqlite::Result<Claimed> {
 }
 
 /// Claims work in round robin over the organisations that have ready work.
-pub fn claim(db: &Connection, claim: Claim) -> rusqlite::Result<Vec<Claimed>> {
-    let (node, limit) = (claim.node, claim.limit);
+pub fn claim(db: &Connection, claim: &Claim) -> rusqlite::Result<Vec<Claimed>> {
     let mut orgs = waiting(db)?;
     orgs.sort_by_key(|&org| (org <= claim.after.0, org));
     let sql = "SELECT run, step, attempt, org, kind FROM work WHERE org = ?1 AND node IS NULL
                ORDER BY ready_at LIMIT ?2";
     let mut ready = Vec::new();
     for org in orgs {
-        let room = match claim.per_org {
-            None => limit,
-            Some(most) => limit.min(most.saturating_sub(running(db, org)?)),
-        };
-        let rows = db.prepare_cached(sql)?.query_map(params![org, room], claimed)?.collect::<Result<Vec<_>, _>>()?;
-        ready.push(rows);
+        let running = if claim.per_org.is_some() { running(db, org)? } else { 0 };
+        let room = claim.room(OrgId(org), || running);
+        if room > 0 {
+            let rows = db.prepare_cached(sql)?.query_map(params![org, room], claimed)?.collect::<Result<_, _>>()?;
+            ready.push(Queue { held: claim.held_by(OrgId(org)), ready: rows });
+        }
     }
-    let taken = interleave(ready, limit as usize);
+    let taken = fewest_first(ready, claim.limit as usize);
     let mut take = db.prepare_cached("UPDATE work SET node = ?1 WHERE run = ?2 AND step = ?3 AND attempt = ?4")?;
     for work in &taken {
-        take.execute(params![node.0, work.run.0, work.key.path, work.key.attempt])?;
+        take.execute(params![claim.node.0, work.run.0, work.key.path, work.key.attempt])?;
     }
     Ok(taken)
 }
@@ -173,10 +187,17 @@ pub fn held(db: &Connection, node: NodeId) -> rusqlite::Result<Vec<Claimed>> {
     db.prepare_cached(sql)?.query_map([node.0], claimed)?.collect()
 }
 
-pub fn orphans(db: &Connection, alive: &BTreeSet<NodeId>, limit: u32) -> rusqlite::Result<Vec<Claimed>> {
-    let sql = "SELECT run, step, attempt, org, kind, node FROM work WHERE node IS NOT NULL";
+pub fn orphans(
+    db: &Connection,
+    alive: &BTreeSet<NodeId>,
+    after: Option<(RunId, WorkKey)>,
+    limit: u32,
+) -> rusqlite::Result<Vec<Claimed>> {
+    let sql = "SELECT run, step, attempt, org, kind, node FROM work
+               WHERE node IS NOT NULL AND (run, step, attempt) > (?1, ?2, ?3) ORDER BY run, step, attempt";
+    let (run, path, attempt) = after.map_or((i64::MIN, String::new(), 0), |(run, key)| (run.0, key.path, key.attempt));
     let mut all = db.prepare_cached(sql)?;
-    let all = all.query_map([], |row| Ok((claimed(row)?, NodeId(row.get(5)?))))?;
+    let all = all.query_map(params![run, path, attempt], |row| Ok((claimed(row)?, NodeId(row.get(5)?))))?;
     let lost = all.filter(|work| !matches!(work, Ok((_, node)) if alive.contains(node)));
     lost.take(limit as usize).map(|work| work.map(|(work, _)| work)).collect()
 }
@@ -206,10 +227,19 @@ pub fn mail(db: &Connection, run: RunId) -> rusqlite::Result<Vec<StoredMail>> {
     db.prepare_cached(sql)?.query_map([run.0], mail)?.collect()
 }
 
-pub fn outbox(db: &Connection, until: Time, limit: u32) -> rusqlite::Result<Vec<StoredNotice>> {
-    let sql = "SELECT run, key, body FROM outbox WHERE due <= ?1 ORDER BY id LIMIT ?2";
-    let notice = |row: &Row| Ok(StoredNotice { run: RunId(row.get(0)?), key: row.get(1)?, body: row.get(2)? });
-    db.prepare_cached(sql)?.query_map(params![until.0, limit], notice)?.collect()
+fn notice(row: &Row) -> rusqlite::Result<StoredNotice> {
+    Ok(StoredNotice { id: row.get(0)?, run: RunId(row.get(1)?), key: row.get(2)?, body: row.get(3)? })
+}
+
+pub fn outbox(db: &Connection, until: Time, after: i64, limit: u32) -> rusqlite::Result<Vec<StoredNotice>> {
+    let sql = "SELECT id, run, key, body FROM outbox WHERE due <= ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+    db.prepare_cached(sql)?.query_map(params![until.0, after, limit], notice)?.collect()
+}
+
+pub fn notices(db: &Connection, run: RunId, prefix: &str, limit: u32) -> rusqlite::Result<Vec<StoredNotice>> {
+    let sql = "SELECT id, run, key, body FROM outbox WHERE run = ?1 AND substr(key, 1, length(?2)) = ?2
+               ORDER BY key LIMIT ?3";
+    db.prepare_cached(sql)?.query_map(params![run.0, prefix, limit], notice)?.collect()
 }
 
 pub fn forget(db: &Connection, stale: &Stale) -> rusqlite::Result<()> {
@@ -225,9 +255,9 @@ pub fn forget(db: &Connection, stale: &Stale) -> rusqlite::Result<()> {
     Ok(())
 }
 
-pub fn queued(db: &Connection, limit: u32) -> rusqlite::Result<Vec<(String, RunId)>> {
-    let sql = "SELECT key, min(run) FROM places WHERE held = 0 GROUP BY key LIMIT ?1";
-    db.prepare_cached(sql)?.query_map([limit], |row| Ok((row.get(0)?, RunId(row.get(1)?))))?.collect()
+pub fn queued(db: &Connection, after: &str, limit: u32) -> rusqlite::Result<Vec<(String, RunId)>> {
+    let sql = "SELECT key, min(run) FROM places WHERE held = 0 AND key > ?1 GROUP BY key ORDER BY key LIMIT ?2";
+    db.prepare_cached(sql)?.query_map(params![after, limit], |row| Ok((row.get(0)?, RunId(row.get(1)?))))?.collect()
 }
 
 /// Returns the oldest run that holds a slot in a concurrency group, or that is queued for one.
@@ -393,4 +423,20 @@ pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>
     values.push(i64::from(filter.limit).into());
     sql.push_str(&format!(" ORDER BY id DESC LIMIT ?{}", values.len()));
     db.prepare_cached(&sql)?.query_map(params_from_iter(values), run_row)?.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_feed_of_an_organisation_is_read_by_its_index_in_order() {
+        let mut db = Connection::open_in_memory().unwrap();
+        super::super::schema::migrate(&mut db).unwrap();
+        let mut explain = db.prepare(&format!("EXPLAIN QUERY PLAN {FEED_OF}")).unwrap();
+        let plan = explain.query_map(params![1, 0, 10], |row| row.get::<_, String>(3)).unwrap();
+        let plan: Vec<String> = plan.collect::<Result<_, _>>().unwrap();
+        assert_eq!(plan.len(), 2, "nothing is sorted: {plan:?}");
+        assert!(plan[0].contains("workflow_events_of_org (org=? AND rowid>?)"), "{plan:?}");
+    }
 }

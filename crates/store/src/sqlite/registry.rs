@@ -40,10 +40,16 @@ impl Registry for SqliteStore {
         self.read(move |db| records(db, &filter)).await
     }
 
-    async fn due_records(&self, kind: &str, until: Time, limit: u32) -> Result<Vec<Record>, Error> {
+    async fn due_records(&self, kind: &str, due: Due, limit: u32) -> Result<Vec<Record>, Error> {
         let kind = kind.to_string();
-        let sql = format!("SELECT {COLUMNS} FROM records WHERE kind = ?1 AND due <= ?2 ORDER BY due LIMIT ?3");
-        self.read(move |db| db.prepare_cached(&sql)?.query_map(params![kind, until.0, limit], record)?.collect()).await
+        let (from, id) = due.after.map_or((i64::MIN, String::new()), |(due, id)| (due.0, id));
+        let sql = format!(
+            "SELECT {COLUMNS} FROM records WHERE kind = ?1 AND due <= ?2 AND (due, id) > (?3, ?4) ORDER BY due, id LIMIT ?5"
+        );
+        self.read(move |db| {
+            db.prepare_cached(&sql)?.query_map(params![kind, due.until.0, from, id, limit], record)?.collect()
+        })
+        .await
     }
 
     async fn audit(&self, filter: AuditFilter) -> Result<Vec<AuditRow>, Error> {

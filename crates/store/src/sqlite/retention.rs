@@ -3,7 +3,7 @@
 use super::evidence::Tx;
 use super::query;
 use crate::evidence::{DefinitionEntry, RunEntry};
-use crate::{COUNTED, ERASED, RunId, Stats, Version};
+use crate::{COUNTED, ERASED, RunId, Stats, Version, descendants};
 use rusqlite::{Connection, OptionalExtension, params};
 use stepwell_core::time::Time;
 
@@ -50,7 +50,7 @@ pub fn purge(db: &Tx<'_>, before: Time, limit: u32) -> rusqlite::Result<u64> {
     Ok(u64::from(limit - left))
 }
 
-/// Removes the row of a run, and its definition if that was only for a test.
+/// Removes the row of a run, its count of descendants, and its definition if that was only for a test.
 fn remove(db: &Tx<'_>, run: i64) -> rusqlite::Result<()> {
     let sql = "DELETE FROM workflow_runs WHERE id = ?1 RETURNING definition, version, hash, erased_at IS NOT NULL";
     let gone = db.prepare_cached(sql)?.query_row([run], |row| {
@@ -63,6 +63,9 @@ fn remove(db: &Tx<'_>, run: i64) -> rusqlite::Result<()> {
         format!("DELETE FROM workflow_definitions WHERE id = ?1 AND test = 1 RETURNING {}", query::WHOLE_DEFINITION);
     let gone = db.prepare_cached(&sql)?.query_row([definition], query::whole_definition).optional()?;
     db.tally(gone.iter().map(DefinitionEntry::removed));
+    let sql = "DELETE FROM counters WHERE key = ?1
+               AND NOT EXISTS (SELECT 1 FROM workflow_runs WHERE root = ?2 AND finished_at IS NULL)";
+    db.prepare_cached(sql)?.execute(params![descendants(RunId(run)), run])?;
     Ok(())
 }
 

@@ -12,7 +12,9 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_start.sql"),
     include_str!("migrations/0002_server.sql"),
     include_str!("migrations/0003_writers.sql"),
-    include_str!("migrations/0007_tallies.sql"),
+    include_str!("migrations/0004_roots.sql"),
+    include_str!("migrations/0005_log_by_organisation.sql"),
+    include_str!("migrations/0006_tallies.sql"),
 ];
 
 /// Migrates the file in one transaction. A file that is not a store, or is newer, is left unchanged.

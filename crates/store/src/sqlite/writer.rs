@@ -7,10 +7,11 @@
 use super::apply::{apply, count, error};
 use super::evidence::{Ledger, Tx};
 use crate::evidence::{RunEntry, locked};
-use crate::{Commit, Error, Position, Refused};
+use crate::{Commit, Error, NewRun, Position, Refused, panic_message};
 use rusqlite::{Connection, TransactionBehavior};
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::panic::AssertUnwindSafe;
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -151,23 +152,12 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
     let mut group = Vec::with_capacity(MAX_GROUP);
     let mut groups = 0u32;
     while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
-        let begun = std::time::Instant::now();
-        let written = transact(&mut connection, &mut group, &mut positions);
-        metrics::histogram!("stepwell_commit_batch_size").record(group.len() as f64);
-        metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
-        match written {
-            Ok(()) => group.drain(..).for_each(|job| job.finish(Ok(()))),
-            Err(Failed::Commit(failed)) => group.drain(..).for_each(|job| job.finish(Err(error(&failed)))),
-            Err(Failed::Locked(key)) => group.drain(..).for_each(|job| job.finish(Err(locked(key)))),
-            Err(Failed::Job(_)) => {
-                for mut job in group.drain(..) {
-                    let alone = transact(&mut connection, std::slice::from_mut(&mut job), &mut positions);
-                    job.finish(alone.map_err(|failed| match failed {
-                        Failed::Job(failed) | Failed::Commit(failed) => error(&failed),
-                        Failed::Locked(key) => locked(key),
-                    }));
-                }
-            }
+        // The unwinding rolls the transaction back. To the callers of the group the outcome is unknown.
+        let write = AssertUnwindSafe(|| write_group(&mut connection, &mut group, &mut positions));
+        if let Err(panic) = std::panic::catch_unwind(write) {
+            tracing::error!(why = panic_message(&*panic), "a write panicked");
+            group.clear();
+            positions.ledger.close();
         }
         if std::mem::take(&mut positions.truncate_journal) {
             // Waits for current readers. If they block the truncation, the next journal check restarts the journal.
@@ -176,6 +166,28 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
         groups = groups.wrapping_add(1);
         if groups.is_multiple_of(JOURNAL_CHECK_INTERVAL) {
             limit_journal(&connection);
+        }
+    }
+}
+
+/// Writes a group in one transaction, or each job in its own if one of them fails.
+fn write_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>, positions: &mut Positions) {
+    let begun = std::time::Instant::now();
+    let written = transact(connection, group, positions);
+    metrics::histogram!("stepwell_commit_batch_size").record(group.len() as f64);
+    metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
+    match written {
+        Ok(()) => group.drain(..).for_each(|job| job.finish(Ok(()))),
+        Err(Failed::Commit(failed)) => group.drain(..).for_each(|job| job.finish(Err(error(&failed)))),
+        Err(Failed::Locked(key)) => group.drain(..).for_each(|job| job.finish(Err(locked(key)))),
+        Err(Failed::Job(_)) => {
+            for mut job in group.drain(..) {
+                let alone = transact(connection, std::slice::from_mut(&mut job), positions);
+                job.finish(alone.map_err(|failed| match failed {
+                    Failed::Job(failed) | Failed::Commit(failed) => error(&failed),
+                    Failed::Locked(key) => locked(key),
+                }));
+            }
         }
     }
 }
@@ -225,7 +237,8 @@ fn apply_in_savepoint(
     positions: &mut Positions,
 ) -> rusqlite::Result<Result<Position, Refused>> {
     // The compare-and-swap is the first write, so a conflict leaves nothing to roll back.
-    if commit.unique.is_empty() && commit.groups.is_empty() {
+    let in_tree = commit.create.as_ref().and_then(NewRun::counted).is_some();
+    if commit.unique.is_empty() && commit.groups.is_empty() && !in_tree {
         let result = apply(db, commit, positions.next())?;
         return Ok(result.inspect(|_| counted(db, commit, positions)));
     }
@@ -266,6 +279,7 @@ mod tests {
             parent: None,
             group: None,
             most_open: None,
+            most_descendants: None,
         };
         let (status, at) = ("running".into(), Time(1));
         Commit {

@@ -1,7 +1,7 @@
 //! Cases about work: claims, fairness between organisations, and orphans of nodes that are gone.
 
 use crate::sample::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use stepwell_store::*;
 
 fn key(path: &str, attempt: u32) -> WorkKey {
@@ -52,13 +52,13 @@ pub async fn work_is_claimed_at_commit_and_orphaned_when_its_node_is_gone(store:
     assert!(store.claim(claim(NODE, 10)).await.unwrap().is_empty());
     let paths = |list: Vec<Claimed>| list.into_iter().map(|work| work.key.path).collect::<Vec<_>>();
     assert_eq!(paths(store.held(NODE).await.unwrap()), ["a"]);
-    assert_eq!(paths(store.orphans(10).await.unwrap()), ["b"]);
+    assert_eq!(paths(store.orphans(None, 10).await.unwrap()), ["b"]);
     store.leave(NODE).await.unwrap();
-    assert_eq!(paths(store.orphans(10).await.unwrap()), ["a", "b"]);
+    assert_eq!(paths(store.orphans(None, 10).await.unwrap()), ["a", "b"]);
     let mut done = next(1, 1);
     done.work.remove = vec![key("b", 1)];
     accepted(store, done).await;
-    assert_eq!(paths(store.orphans(10).await.unwrap()), ["a"]);
+    assert_eq!(paths(store.orphans(None, 10).await.unwrap()), ["a"]);
 }
 
 pub async fn claims_continue_after_the_organisation_served_last(store: &dyn Store) {
@@ -97,6 +97,21 @@ pub async fn no_organisation_exceeds_its_limit_of_claimed_attempts(store: &dyn S
     assert_eq!(paths(10, 100).await, ["a3", "b4", "a4"]);
 }
 
+pub async fn organisations_that_execute_the_fewest_attempts_come_first(store: &dyn Store) {
+    let mut first = create(1);
+    for (org, name) in [(1, "a"), (2, "b"), (3, "c")] {
+        first.work.put.extend((0..4).map(|n| work(&format!("{name}{n}"), OrgId(org), n, None)));
+    }
+    accepted(store, first).await;
+    let held = BTreeMap::from([(OrgId(1), 2), (OrgId(2), 1), (OrgId(9), 7)]);
+    let claim = |limit, per_org_here| Claim { held: held.clone(), per_org_here, ..claim(NODE, limit) };
+    let paths = |claimed: Vec<Claimed>| claimed.into_iter().map(|work| work.key.path).collect::<Vec<_>>();
+    // No more than two per organisation on this node: the first has as many already.
+    assert_eq!(paths(store.claim(claim(10, Some(2))).await.unwrap()), ["c0", "b0", "c1"]);
+    assert_eq!(paths(store.claim(claim(10, Some(0))).await.unwrap()), [""; 0]);
+    assert_eq!(paths(store.claim(claim(4, None)).await.unwrap()), ["c2", "b1", "c3", "a0"]);
+}
+
 pub async fn an_attempt_is_replaced_by_the_next_in_one_commit(store: &dyn Store) {
     let mut first = create(1);
     first.work.put = vec![work("a", ORG, 1, None), work("b", ORG, 2, None)];
@@ -121,8 +136,8 @@ pub async fn claimed_work_is_held_until_it_is_removed(store: &dyn Store) {
     assert_eq!(store.held(NODE).await.unwrap().len(), 2);
     assert!(store.held(NodeId(8)).await.unwrap().is_empty());
     // The node never joined, and only one orphan is requested.
-    assert_eq!(store.orphans(1).await.unwrap().len(), 1);
+    assert_eq!(store.orphans(None, 1).await.unwrap().len(), 1);
     join(store, NODE).await;
     assert!(store.beat(NODE).await.unwrap());
-    assert!(store.orphans(10).await.unwrap().is_empty());
+    assert!(store.orphans(None, 10).await.unwrap().is_empty());
 }

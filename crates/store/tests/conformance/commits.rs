@@ -97,6 +97,31 @@ pub async fn the_log_is_read_by_version_and_the_feed_by_position(store: &dyn Sto
     assert_eq!(store.feed(&Progress::default(), 3).await.unwrap(), fed[..3]);
 }
 
+pub async fn the_feed_of_an_organisation_has_its_rows_only(store: &dyn Store) {
+    let other = store.found("other", Time(1)).await.unwrap().unwrap();
+    let mut theirs = Commit { auth: Auth { org: other, epoch: 1 }, ..create(2) };
+    theirs.create = theirs.create.map(|new| NewRun { org: other, ..new });
+    let later = Commit { auth: Auth { org: other, epoch: 1 }, ..next(2, 1) };
+    for commit in [create(1), theirs, next(1, 1), later, next(1, 2)] {
+        accepted(store, commit).await;
+    }
+    let all = store.feed(&Progress::default(), 10).await.unwrap();
+    for org in [ORG, other] {
+        let own: Vec<Fed> = all.iter().filter(|fed| fed.org == org).cloned().collect();
+        assert_eq!(store.feed_of(org, &Progress::default(), 10).await.unwrap(), own);
+        assert_eq!(store.feed_of(org, &Progress::default(), 1).await.unwrap(), own[..1]);
+        let read = Progress::from_iter([own[0].log.position]);
+        assert_eq!(store.feed_of(org, &read, 10).await.unwrap(), own[1..]);
+    }
+    assert!(store.feed_of(OrgId(99), &Progress::default(), 10).await.unwrap().is_empty());
+}
+
+pub async fn the_secret_of_a_run_is_found_by_its_public_id(store: &dyn Store) {
+    accepted(store, create(1)).await;
+    assert_eq!(store.run_secret("run_1").await.unwrap(), Some((RunId(1), [3; 16])));
+    assert_eq!(store.run_secret("run_2").await.unwrap(), None);
+}
+
 pub async fn an_attempt_is_rewritten_and_the_newest_is_loaded(store: &dyn Store) {
     let mut first = create(1);
     first.steps = vec![step("a", 1, "running"), step("b", 0, "skipped")];
@@ -107,6 +132,32 @@ pub async fn an_attempt_is_rewritten_and_the_newest_is_loaded(store: &dyn Store)
     let mut steps = store.load(RunId(1)).await.unwrap().unwrap().steps;
     steps.sort_by(|a, b| a.path.cmp(&b.path));
     assert_eq!(steps, [step("a", 2, "running"), step("b", 0, "skipped")]);
+}
+
+pub async fn a_run_with_more_payloads_than_one_answer_holds_is_loaded(store: &dyn Store) {
+    // More than a page of a store that pages, in all and in one of the two runs.
+    for run in [1, 2] {
+        let mut commit = create(run);
+        let payload = |id: u32| format!("\"{}{id}\"", "x".repeat(1 << 20));
+        let many = if run == 1 { 40 } else { 3 };
+        commit.values = (0..many).map(|id| ValueRow { id: ValueId(id), payload: payload(id) }).collect();
+        accepted(store, commit).await;
+    }
+    let ids = |run: &LoadedRun| {
+        let all = run.values.iter().all(|value| value.payload.ends_with(&format!("x{}\"", value.id.0)));
+        assert!(all, "each payload belongs to its id");
+        let mut ids: Vec<u32> = run.values.iter().map(|value| value.id.0).collect();
+        ids.sort_unstable();
+        ids
+    };
+    let loaded = store.load(RunId(1)).await.unwrap().unwrap();
+    assert_eq!(ids(&loaded), (0..40).collect::<Vec<_>>());
+    let head = store.head(RunId(1)).await.unwrap().unwrap();
+    assert_eq!(head, LoadedRun { steps: Vec::new(), values: Vec::new(), ..loaded });
+    assert_eq!(store.head(RunId(9)).await.unwrap(), None);
+    let mut both = store.load_all(vec![RunId(2), RunId(1)]).await.unwrap();
+    both.sort_by_key(|run| run.row.id);
+    assert_eq!(both.iter().map(ids).collect::<Vec<_>>(), [(0..40).collect::<Vec<_>>(), vec![0, 1, 2]]);
 }
 
 pub async fn values_are_returned_by_id(store: &dyn Store) {
@@ -144,7 +195,7 @@ pub async fn a_run_is_created_only_at_its_first_version_and_with_a_head(store: &
 }
 
 pub async fn immutable_fields_of_a_run_are_stored(store: &dyn Store) {
-    let parent = Some(Parent { run: RunId(1), path: "ship/each[3]".into(), attempt: 2, depth: 4 });
+    let parent = Some(Parent { run: RunId(1), path: "ship/each[3]".into(), attempt: 2, depth: 4, root: RunId(9) });
     let secret: [u8; 16] = std::array::from_fn(|n| n as u8);
     let mut child = create(2);
     let new = child.create.take().unwrap();
@@ -231,7 +282,7 @@ pub async fn a_unique_key_returns_the_run_that_holds_it(store: &dyn Store) {
     assert_eq!(commit(store, both).await, Err(Refused::Duplicate { run: RunId(1), digest: "d".into() }));
     let mut found = Vec::new();
     for (scope, key) in [("trigger", "k"), ("tick", "k"), ("trigger", "l"), ("tick", "l"), ("trigger", "m")] {
-        found.push(store.keyed(scope, key).await.unwrap().map(|run| run.0));
+        found.push(store.keyed(scope, key, Time(0)).await.unwrap().map(|run| run.0));
     }
     assert_eq!(found, [Some(1), Some(1), Some(2), None, None]);
 }
@@ -245,11 +296,23 @@ pub async fn an_expired_unique_key_returns_its_next_run(store: &dyn Store) {
     };
     accepted(store, expiring(1, 100)).await;
     accepted(store, expiring(2, 110)).await;
-    assert_eq!(store.keyed("trigger", "k").await.unwrap(), Some(RunId(2)));
+    assert_eq!(store.keyed("trigger", "k", Time(0)).await.unwrap(), Some(RunId(2)));
     // Purging the first run must not remove the second run's key.
     accepted(store, finish(1, 1, Some(Time(0)))).await;
     while store.purge(Time(0), 10).await.unwrap() > 0 {}
-    assert_eq!(store.keyed("trigger", "k").await.unwrap(), Some(RunId(2)));
+    assert_eq!(store.keyed("trigger", "k", Time(0)).await.unwrap(), Some(RunId(2)));
+}
+
+pub async fn an_expired_unique_key_is_not_found(store: &dyn Store) {
+    let key = UniqueKey { expires: Some(Time(5_000)), ..unique("trigger", "k") };
+    accepted(store, Commit { unique: vec![key], ..create(1) }).await;
+    for (now, found) in [(4_999, Some(RunId(1))), (5_000, None), (9_000, None)] {
+        assert_eq!(store.keyed("trigger", "k", Time(now)).await.unwrap(), found, "at {now}");
+    }
+    // A commit that is refused for another reason does not report the expired key.
+    let mut late = Commit { unique: vec![unique("trigger", "k")], ..create(1) };
+    late.log.at = Time(6_000);
+    assert_eq!(commit(store, late).await, Err(Refused::Conflict));
 }
 
 pub async fn a_duplicate_row_is_an_error_and_does_not_affect_other_commits(store: &dyn Store) {
@@ -274,7 +337,7 @@ pub async fn a_duplicate_row_is_an_error_and_does_not_affect_other_commits(store
     }
     assert!(store.commit(vec![Commit { values: vec![value(0, "1")], ..next(1_000, 1) }]).await.is_err());
     assert_eq!(store.load(RunId(1_000)).await.unwrap().unwrap().version, Version(1));
-    assert_eq!(store.keyed("trigger", "broken").await.unwrap(), None);
+    assert_eq!(store.keyed("trigger", "broken", Time(0)).await.unwrap(), None);
     assert_eq!(store.holder("p").await.unwrap(), None);
     for ((table, before), (_, after)) in before.into_iter().zip(rows(store).await) {
         let made = if ["workflow_runs", "workflow_events"].contains(&table.as_str()) { 36 } else { 0 };

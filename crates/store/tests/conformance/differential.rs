@@ -81,7 +81,11 @@ impl Plan {
             0 | 1 => {
                 let (node, after) = (NodeId(self.rng.below(3) as i64), OrgId(self.rng.below(4) as i64));
                 let per_org = self.rng.one_in(2).then(|| self.rng.below(4) as u32);
-                Call::Claim(Claim { node, limit: self.rng.below(5) as u32, after, per_org })
+                let limit = self.rng.below(5) as u32;
+                let odd = |org: i64| ((self.clock * 7 + org * 3 + i64::from(limit)) % 5) as u32;
+                let held = (1..4).map(|org| (OrgId(org), odd(org))).filter(|(_, held)| *held > 0).collect();
+                let per_org_here = Some(odd(4) + 1).filter(|most| most % 2 == 0);
+                Call::Claim(Claim { node, limit, after, per_org, held, per_org_here })
             }
             2 => Call::Forget { run, key: self.rng.name() },
             3 => Call::Expire(run, time),
@@ -263,7 +267,7 @@ async fn beside(store: &dyn Store) -> String {
         for filter in [filter, own, later] {
             all.push(format!("records {:?}", store.records(filter).await.unwrap()));
         }
-        let mut due = store.due_records(name, Time(25), 9).await.unwrap();
+        let mut due = store.due_records(name, Due::by(Time(25)), 9).await.unwrap();
         due.sort_by(|one, two| (one.due, &one.id).cmp(&(two.due, &two.id)));
         let found = (store.record("a", name).await.unwrap(), store.record_with_key("b", name).await.unwrap());
         let counted = store.counted(&format!("counter {name}")).await.unwrap();
@@ -320,7 +324,7 @@ async fn everything(store: &dyn Store) -> String {
         let (first, holder) = (store.first_queued(name).await.unwrap(), store.holder(name).await.unwrap());
         let (mut keyed, definition) = (Vec::new(), store.find_definition(ORG, name).await.unwrap());
         for key in ["a", "b", "c"] {
-            keyed.push(store.keyed(name, key).await.unwrap());
+            keyed.push(store.keyed(name, key, Time(15)).await.unwrap());
         }
         all.push(format!("{name} {first:?} {holder:?} {keyed:?} {definition:?}"));
     }
@@ -333,17 +337,18 @@ async fn everything(store: &dyn Store) -> String {
         .collect();
     let workflow = store.definitions(ORG).await.unwrap().pop().map(|definition| definition.workflow);
     let of_workflow = store.runs(RunFilter { workflow, ..every_run() }).await.unwrap();
-    all.push(format!("orphans {:?}", sorted(store.orphans(999).await.unwrap())));
+    all.push(format!("orphans {:?}", sorted(store.orphans(None, 999).await.unwrap())));
     all.push(format!("due {:?}", sorted(store.due(Time(25), Share::ALL, 999).await.unwrap())));
     // Only the order within each run is defined.
-    let mut outbox = store.outbox(Time(25), 99).await.unwrap();
-    outbox.sort_by_key(|notice| notice.run);
+    let outbox = store.outbox(Time(25), 0, 99).await.unwrap().into_iter();
+    let mut outbox: Vec<_> = outbox.map(|notice| (notice.run, notice.key, notice.body)).collect();
+    outbox.sort_by_key(|(run, ..)| *run);
     fed.sort_by_key(|(run, _)| *run);
     all.push(format!("outbox {outbox:?}"));
     all.push(format!(
         "mailed {:?} queued {:?}",
-        store.mailed(9).await.unwrap(),
-        sorted(store.queued(9).await.unwrap())
+        store.mailed(None, 9).await.unwrap(),
+        sorted(store.queued(None, 9).await.unwrap())
     ));
     all.push(format!("fed {fed:?} runs {:?} {of_workflow:?}", store.runs(every_run()).await.unwrap()));
     all.push(format!(

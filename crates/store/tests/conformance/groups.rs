@@ -41,7 +41,7 @@ pub async fn a_run_refused_by_its_group_leaves_no_rows(store: &dyn Store) {
     assert_eq!(commit(store, refused).await, Err(Refused::Full));
     assert_eq!(rows(store).await, before);
     assert_eq!(store.holder("free").await.unwrap(), None);
-    assert!(store.queued(10).await.unwrap().is_empty());
+    assert!(store.queued(None, 10).await.unwrap().is_empty());
     // The slot it would have taken is still free.
     accepted(store, Commit { groups: vec![enter("free", 1)], ..create(3) }).await;
 }
@@ -61,7 +61,7 @@ pub async fn a_younger_queued_run_does_not_block_an_older_one(store: &dyn Store)
     accepted(store, Commit { groups: vec![queue("p")], ..create(5) }).await;
     accepted(store, Commit { groups: vec![enter("p", 1)], ..create(4) }).await;
     assert_eq!(store.holder("p").await.unwrap(), Some(RunId(4)));
-    assert_eq!(store.queued(10).await.unwrap(), [("p".to_string(), RunId(5))]);
+    assert_eq!(store.queued(None, 10).await.unwrap(), [("p".to_string(), RunId(5))]);
 }
 
 pub async fn leaving_affects_only_the_run_s_own_slot_or_queue_entry(store: &dyn Store) {
@@ -70,7 +70,7 @@ pub async fn leaving_affects_only_the_run_s_own_slot_or_queue_entry(store: &dyn 
     // A run that holds no slot cannot free one.
     accepted(store, Commit { groups: vec![leave("p")], ..create(3) }).await;
     accepted(store, Commit { groups: vec![leave("p")], ..next(2, 1) }).await;
-    assert!(store.queued(10).await.unwrap().is_empty());
+    assert!(store.queued(None, 10).await.unwrap().is_empty());
     assert_eq!(commit(store, Commit { groups: vec![enter("p", 1)], ..next(3, 1) }).await, Err(Refused::Full));
     accepted(store, Commit { groups: vec![leave("p")], ..next(1, 1) }).await;
     assert_eq!(store.holder("p").await.unwrap(), None);
@@ -94,14 +94,14 @@ pub async fn a_group_without_a_limit_is_never_full(store: &dyn Store) {
 pub async fn a_run_that_enters_a_group_leaves_its_queue(store: &dyn Store) {
     accepted(store, Commit { groups: vec![queue("p")], ..create(1) }).await;
     accepted(store, Commit { groups: vec![queue("p")], ..create(2) }).await;
-    assert_eq!(store.queued(10).await.unwrap(), [("p".to_string(), RunId(1))]);
+    assert_eq!(store.queued(None, 10).await.unwrap(), [("p".to_string(), RunId(1))]);
     assert_eq!(store.holder("p").await.unwrap(), None);
     accepted(store, Commit { groups: vec![enter("p", 1)], ..next(1, 1) }).await;
-    assert_eq!(store.queued(10).await.unwrap(), [("p".to_string(), RunId(2))]);
+    assert_eq!(store.queued(None, 10).await.unwrap(), [("p".to_string(), RunId(2))]);
     assert_eq!(store.holder("p").await.unwrap(), Some(RunId(1)));
     accepted(store, Commit { groups: vec![leave("p"), queue("q")], ..next(1, 2) }).await;
     accepted(store, Commit { groups: vec![queue("p"), enter("p", 1)], ..next(2, 1) }).await;
-    assert_eq!(store.queued(10).await.unwrap(), [("q".to_string(), RunId(1))]);
+    assert_eq!(store.queued(None, 10).await.unwrap(), [("q".to_string(), RunId(1))]);
     assert_eq!(store.holder("p").await.unwrap(), Some(RunId(2)));
 }
 
@@ -126,7 +126,7 @@ pub async fn the_first_of_each_queue_and_the_oldest_holder_are_returned(store: &
     }
     accepted(store, Commit { groups: vec![queue("a"), queue("c")], ..create(9) }).await;
     let queued = |limit: u32| async move {
-        let heads = store.queued(limit).await.unwrap();
+        let heads = store.queued(None, limit).await.unwrap();
         heads.into_iter().map(|(key, run)| format!("{key}{}", run.0)).collect::<Vec<_>>()
     };
     assert_eq!(queued(10).await, ["a9", "b4", "c9"]);

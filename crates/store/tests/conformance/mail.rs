@@ -28,12 +28,12 @@ pub async fn mail_is_delivered_once_and_removed_when_read(store: &dyn Store) {
     accepted(store, child).await;
     let waiting = store.mail(RunId(1)).await.unwrap();
     assert_eq!(waiting.iter().map(|mail| mail.key.as_str()).collect::<Vec<_>>(), ["child", "other"]);
-    assert_eq!(store.mailed(10).await.unwrap(), [RunId(1)]);
+    assert_eq!(store.mailed(None, 10).await.unwrap(), [RunId(1)]);
     let mut reader = next(1, 1);
     reader.read = waiting.iter().map(|mail| mail.id).collect();
     accepted(store, reader).await;
     assert!(store.mail(RunId(1)).await.unwrap().is_empty());
-    assert!(store.mailed(10).await.unwrap().is_empty());
+    assert!(store.mailed(None, 10).await.unwrap().is_empty());
 }
 
 pub async fn mail_is_consumed_only_by_its_own_run(store: &dyn Store) {
@@ -43,7 +43,7 @@ pub async fn mail_is_consumed_only_by_its_own_run(store: &dyn Store) {
     accepted(store, Commit { read: ids.clone(), ..next(2, 1) }).await;
     assert_eq!(mail_keys(store, 1).await, ["a"]);
     accepted(store, Commit { read: ids, ..next(1, 1) }).await;
-    assert_eq!(store.mailed(10).await.unwrap(), [RunId(2)]);
+    assert_eq!(store.mailed(None, 10).await.unwrap(), [RunId(2)]);
 }
 
 pub async fn mail_ids_are_not_reused(store: &dyn Store) {
@@ -65,8 +65,8 @@ pub async fn due_notices_are_returned_in_write_order(store: &dyn Store) {
     assert_eq!(notice_keys(store, 100, 10).await, ["z", "other", "a"]);
     assert_eq!(notice_keys(store, 300, 10).await, ["late", "z", "other", "a"]);
     assert_eq!(notice_keys(store, 300, 2).await, ["late", "z"]);
-    let first = store.outbox(Time(100), 1).await.unwrap().remove(0);
-    assert_eq!(first, StoredNotice { run: RunId(1), key: "z".into(), body: "body of z".into() });
+    let first = store.outbox(Time(100), 0, 1).await.unwrap().remove(0);
+    assert_eq!(first, StoredNotice { id: first.id, run: RunId(1), key: "z".into(), body: "body of z".into() });
 }
 
 pub async fn a_sent_notice_is_removed_by_the_commit_that_reports_it(store: &dyn Store) {
@@ -76,7 +76,7 @@ pub async fn a_sent_notice_is_removed_by_the_commit_that_reports_it(store: &dyn 
     assert_eq!(commit(store, Commit { sent: sent(), ..next(1, 7) }).await, Err(Refused::Conflict));
     assert_eq!(notice_keys(store, 1, 10).await, ["a", "b", "a"]);
     accepted(store, Commit { sent: sent(), ..next(1, 1) }).await;
-    let left: Vec<_> = store.outbox(Time(1), 10).await.unwrap().into_iter().map(|it| (it.run.0, it.key)).collect();
+    let left: Vec<_> = store.outbox(Time(1), 0, 10).await.unwrap().into_iter().map(|it| (it.run.0, it.key)).collect();
     assert_eq!(left, [(1, "b".to_string()), (2, "a".to_string())]);
     accepted(store, Commit { outbox: vec![notice("a", 2)], ..next(1, 2) }).await;
     assert_eq!(notice_keys(store, 2, 10).await, ["b", "a", "a"]);

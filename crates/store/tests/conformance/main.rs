@@ -11,17 +11,18 @@ mod evidence;
 mod groups;
 mod mail;
 mod memory;
+mod pages;
 mod postgres;
 mod registry;
 mod retention;
 mod sample;
 mod search;
 mod sqlite;
+mod trees;
 
 mod cases {
-    pub use crate::{
-        claims::*, commits::*, definitions::*, evidence::*, groups::*, mail::*, registry::*, retention::*, search::*,
-    };
+    pub use crate::{claims::*, commits::*, definitions::*, evidence::*, groups::*, mail::*, pages::*};
+    pub use crate::{registry::*, retention::*, search::*, trees::*};
 }
 
 /// One test per case and backend. A case left off this list is dead code, which the linter reports.
@@ -47,7 +48,10 @@ macro_rules! suites {
             a_unique_key_belongs_to_the_first_run_until_it_expires,
             a_change_of_grants_refuses_decisions_made_before_it,
             the_log_is_read_by_version_and_the_feed_by_position,
+            the_feed_of_an_organisation_has_its_rows_only,
+            the_secret_of_a_run_is_found_by_its_public_id,
             an_attempt_is_rewritten_and_the_newest_is_loaded,
+            a_run_with_more_payloads_than_one_answer_holds_is_loaded,
             values_are_returned_by_id,
             concurrent_commits_lose_nothing,
             a_run_is_created_only_at_its_first_version_and_with_a_head,
@@ -73,6 +77,7 @@ macro_rules! suites {
             work_is_claimed_at_commit_and_orphaned_when_its_node_is_gone,
             claims_continue_after_the_organisation_served_last,
             no_organisation_exceeds_its_limit_of_claimed_attempts,
+            organisations_that_execute_the_fewest_attempts_come_first,
             an_attempt_is_replaced_by_the_next_in_one_commit,
             claimed_work_is_held_until_it_is_removed,
             timers_come_due_in_order_and_are_cleared,
@@ -129,6 +134,15 @@ macro_rules! suites {
             test_definitions_are_not_listed_as_versions,
             a_version_and_its_change_are_written_together_or_not_at_all,
             progress_is_the_position_of_the_newest_commit,
+            all_mailboxes_are_found_by_page,
+            all_due_notices_are_found_by_page_and_by_run,
+            all_queues_are_found_by_page,
+            all_orphans_are_found_by_page,
+            descendants_are_counted_by_root_and_limited,
+            concurrent_children_do_not_exceed_the_limit_of_descendants,
+            a_full_plan_lets_each_run_have_one_child_at_a_time,
+            the_count_of_descendants_goes_with_its_root,
+            an_expired_unique_key_is_not_found,
         ]);)*
     };
 }

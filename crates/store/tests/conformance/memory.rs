@@ -42,7 +42,7 @@ fn a_restart_orphans_all_held_work() {
     let mut first = create(1);
     first.work.put = vec![work("a", ORG, 1, Some(NODE))];
     at_once(accepted(&store, first));
-    assert!(at_once(store.orphans(10)).unwrap().is_empty());
+    assert!(at_once(store.orphans(None, 10)).unwrap().is_empty());
     store.restarted();
-    assert_eq!(at_once(store.orphans(10)).unwrap().len(), 1);
+    assert_eq!(at_once(store.orphans(None, 10)).unwrap().len(), 1);
 }

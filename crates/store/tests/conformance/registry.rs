@@ -189,7 +189,7 @@ pub async fn due_records_are_returned_soonest_first(store: &dyn Store) {
     }
     created(store, Record { due: Some(Time(1)), ..record("session", "s", "s") }).await;
     let due = |until: i64, limit: u32| async move {
-        let due = store.due_records("schedule", Time(until), limit).await.unwrap();
+        let due = store.due_records("schedule", Due::by(Time(until)), limit).await.unwrap();
         due.into_iter().map(|record| record.id).collect::<Vec<_>>()
     };
     assert_eq!(due(20, 10).await, ["z", "a", "b"]);

@@ -43,10 +43,10 @@ pub async fn purge_removes_all_rows_of_the_run(store: &dyn Store) {
     assert_eq!(store.purge(Time(10), 100).await.unwrap(), 10);
     assert_eq!(rows(store).await, empty);
     assert_eq!(store.find_run("run_1").await.unwrap(), None);
-    assert_eq!(store.keyed("trigger", "k").await.unwrap(), None);
+    assert_eq!(store.keyed("trigger", "k", Time(0)).await.unwrap(), None);
     assert!(store.feed(&Progress::default(), 10).await.unwrap().is_empty());
     assert!(notice_keys(store, 1, 10).await.is_empty());
-    assert!(store.mailed(10).await.unwrap().is_empty());
+    assert!(store.mailed(None, 10).await.unwrap().is_empty());
 }
 
 pub async fn an_interrupted_purge_continues(store: &dyn Store) {

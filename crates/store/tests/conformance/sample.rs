@@ -21,6 +21,7 @@ pub fn create(run: i64) -> Commit {
         parent: None,
         group: None,
         most_open: None,
+        most_descendants: None,
     };
     Commit { create: Some(create), ..next(run, 0) }
 }
@@ -66,7 +67,7 @@ pub fn head(started: Time) -> Head {
 }
 
 pub fn claim(node: NodeId, limit: u32) -> Claim {
-    Claim { node, limit, after: OrgId(0), per_org: None }
+    Claim::new(node, limit)
 }
 
 pub fn step(path: &str, attempt: u32, status: &str) -> StepRow {
@@ -158,7 +159,7 @@ pub async fn mail_keys(store: &dyn Store, run: i64) -> Vec<String> {
 }
 
 pub async fn notice_keys(store: &dyn Store, until: i64, limit: u32) -> Vec<String> {
-    store.outbox(Time(until), limit).await.unwrap().into_iter().map(|notice| notice.key).collect()
+    store.outbox(Time(until), 0, limit).await.unwrap().into_iter().map(|notice| notice.key).collect()
 }
 
 /// Registers a node.

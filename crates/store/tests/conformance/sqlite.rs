@@ -111,10 +111,10 @@ async fn reopening_orphans_all_held_work() {
     let mut first = create(1);
     first.work.put = vec![work("a", ORG, 1, Some(NODE))];
     accepted(&store, first).await;
-    assert!(store.orphans(10).await.unwrap().is_empty());
+    assert!(store.orphans(None, 10).await.unwrap().is_empty());
     drop(store);
     let store = SqliteStore::open(directory.path()).unwrap();
-    assert_eq!(store.orphans(10).await.unwrap().len(), 1);
+    assert_eq!(store.orphans(None, 10).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_failing_job_does_not_affect_the_rest_of_its_transaction() {
     tokio::join!(all((0..40).map(send).collect()), release);
     for run in 0..40 {
         assert_eq!(store.load(RunId(run)).await.unwrap().is_some(), !is_broken(run), "run {run}");
-        let owner = store.keyed("trigger", &run.to_string()).await.unwrap();
+        let owner = store.keyed("trigger", &run.to_string(), Time(0)).await.unwrap();
         assert_eq!(owner.is_some(), !is_broken(run), "run {run}");
     }
     let kept = store.feed(&Progress::default(), 100).await.unwrap();
@@ -167,7 +167,32 @@ async fn a_store_of_the_first_schema_is_migrated_with_its_data() {
     assert_eq!((run.row.acts_as.as_str(), run.row.labels.len(), run.row.erased), ("*", 0, None));
     assert_eq!(store.find_definition(ORG, "hello").await.unwrap().unwrap().author, "*");
     assert_eq!(store.tail(RunId(1), Version(0), 10).await.unwrap()[0].row.payloads, "");
+    assert_eq!(store.feed_of(ORG, &Progress::default(), 10).await.unwrap().len(), 1);
     let gates = store.gates(ORG, None, 10).await.unwrap();
     assert_eq!(gates.iter().map(|gate| gate.path.as_str()).collect::<Vec<_>>(), ["ask"]);
     assert!(store.integrity().await.unwrap().is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn the_files_are_readable_by_their_owner_only_whatever_the_mode_of_the_directory() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let set = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(directory.path(), 0o755);
+    // Twice: the second time with files that an earlier version left readable.
+    for _ in 0..2 {
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().path()).collect();
+        let data = files.iter().filter(|file| file.to_string_lossy().contains("stepwell.db"));
+        for file in data.clone() {
+            assert_eq!(mode(file), 0o600, "{}", file.display());
+        }
+        assert!(data.clone().count() > 0);
+        drop(store);
+        files.iter().filter(|file| file.exists()).for_each(|file| set(file, 0o644));
+    }
 }

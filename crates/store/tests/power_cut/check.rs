@@ -74,7 +74,7 @@ async fn found(store: &SqliteStore, runs: usize) -> Result<Vec<Found>, Error> {
         timers.entry(timer.run).or_default().push((timer.key, timer.due));
     }
     let mut notices: BTreeMap<RunId, Vec<String>> = BTreeMap::new();
-    for notice in store.outbox(Time(i64::MAX), ALL).await? {
+    for notice in store.outbox(Time(i64::MAX), 0, ALL).await? {
         notices.entry(notice.run).or_default().push(notice.key);
     }
     let mut all = Vec::with_capacity(runs);

@@ -82,6 +82,7 @@ fn new_run(run: i64) -> NewRun {
         parent: None,
         group: None,
         most_open: None,
+        most_descendants: None,
     }
 }
 

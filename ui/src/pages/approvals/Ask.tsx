@@ -8,7 +8,7 @@ import { useSchemaForm } from "../../components/SchemaForm";
 import { When } from "../../components/Status";
 import { Trouble } from "../../components/Trouble";
 import { Value } from "../../components/Value";
-import { type Asks, type Call, readAsks } from "../../lib/asks";
+import { type Asks, type Call, hasSecrets, readAsks, silence } from "../../lib/asks";
 import { question } from "../../lib/notices";
 
 export function Ask({ asked }: { asked: Approval }) {
@@ -17,11 +17,15 @@ export function Ask({ asked }: { asked: Approval }) {
     <article className="card" id={asked.id} aria-label={question(asked)}>
       <div className="card-head">
         <h2 className="question">{question(asked)}</h2>
-        {asked.until && (
-          <span className="badge tone-wait">
-            decided without an answer <When at={asked.until} />
-          </span>
-        )}
+        <span className="badge tone-wait">
+          {asked.until ? (
+            <>
+              without an answer it {silence(asked.on_timeout)} <When at={asked.until} />
+            </>
+          ) : (
+            "without an answer it waits as long as the run lasts"
+          )}
+        </span>
       </div>
       <p className="small dim">
         <Link to="/workflows/$name" params={{ name: asked.workflow }}>
@@ -35,7 +39,19 @@ export function Ask({ asked }: { asked: Approval }) {
       </p>
       {asks.policy && <p className="note">The policy {asks.policy} holds this call until it is approved.</p>}
       <Who asked={asked} asks={asks} />
-      <Calls calls={asks.calls} more={asks.moreCalls} />
+      {(asked.warnings ?? []).map((warning) => (
+        <p className="note" key={warning}>
+          Warning: {warning}.
+        </p>
+      ))}
+      <Calls title="What will happen if it is approved" calls={asks.calls} more={asks.moreCalls} />
+      <Calls title="What may happen if it is denied" calls={asks.onDenial} more={asks.moreOnDenial} />
+      {hasSecrets([...asks.calls, ...asks.onDenial]) && (
+        <p className="small dim">
+          Secrets appear by name. Their values are filled in when a call is made, and may change until then; a policy
+          that requires approval asks again if they do.
+        </p>
+      )}
       <Mine asked={asked} form={asks.form} />
       {asked.digest && (
         <details className="small">
@@ -98,21 +114,27 @@ function Mine({ asked, form }: { asked: Approval; form: unknown }) {
   return <Answer asked={asked} form={form} />;
 }
 
-function Calls({ calls, more }: { calls: Call[]; more: boolean }) {
+function Calls({ title, calls, more }: { title: string; calls: Call[]; more: boolean }) {
   if (calls.length === 0) return null;
   return (
     <div className="stack">
-      <h3>{calls.length === 1 ? "What will happen" : `What will happen: ${calls.length} calls`}</h3>
+      <h3>{calls.length === 1 ? title : `${title}: ${calls.length} calls`}</h3>
       {calls.map((call) => (
         <details key={call.step} open={calls.length <= 3}>
           <summary>
             <strong>{call.step}</strong>{" "}
             <span className="dim">{[call.kind, call.about].filter(Boolean).join(" ")}</span>
           </summary>
+          {call.alsoIfApproved && <p className="dim">It may also happen if it is approved.</p>}
           {call.unknown && (
-            <p className="dim">Its arguments depend on later steps, so this approval does not cover them.</p>
+            <p className="dim">
+              Not everything about it is known yet, so an approval does not cover it.
+              {call.unknownParts.length > 0 && ` Not yet known: ${call.unknownParts.join(", ")}`}
+            </p>
           )}
-          {call.tooLarge && <p className="dim">Its arguments are too long to show; the digest covers them.</p>}
+          {call.tooLarge && (
+            <p className="dim">Its arguments are too long to show, so an approval does not cover it.</p>
+          )}
           {call.input !== undefined && <Value label={`Arguments of ${call.step}`} value={call.input} />}
           {call.digest && (
             <p className="small dim">
@@ -122,7 +144,7 @@ function Calls({ calls, more }: { calls: Call[]; more: boolean }) {
         </details>
       ))}
       {more && (
-        <p className="note">There are more calls than are listed here. This approval does not cover the others.</p>
+        <p className="note">There are more calls than are listed here. An approval does not cover the others.</p>
       )}
     </div>
   );

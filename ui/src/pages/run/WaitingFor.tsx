@@ -2,6 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import type { Run } from "../../api/queries";
 import { When } from "../../components/Status";
+import { readAsks, silence } from "../../lib/asks";
 
 const SHOWN = 5;
 
@@ -14,6 +15,7 @@ const WORDS: Record<string, string> = {
   approval: "waits for an answer",
   verdict: "waits for a person to report the outcome of a call",
   child: "waits for a child run",
+  quarantine: "is quarantined",
 };
 
 export function WaitingFor({ run }: { run: Run }) {
@@ -36,7 +38,7 @@ export function WaitingFor({ run }: { run: Run }) {
               <>
                 ;{" "}
                 {one.for === "approval"
-                  ? "without an answer it is decided automatically"
+                  ? `without an answer it ${silence(readAsks(run.tasks[one.step]?.input).onTimeout)}`
                   : "it continues automatically"}{" "}
                 <When at={one.until} />
               </>
@@ -50,6 +52,11 @@ export function WaitingFor({ run }: { run: Run }) {
           </li>
         ))}
       </ul>
+      {(run.warnings ?? []).map((warning) => (
+        <p key={`${warning.step} ${warning.message}`}>
+          Warning: {warning.step}: {warning.message}.
+        </p>
+      ))}
       {all.length > SHOWN && <p className="dim">and {all.length - SHOWN} more</p>}
     </section>
   );

@@ -19,7 +19,7 @@ export function Keys() {
     <Listed<Key>
       path={PATH}
       title="Keys"
-      about="Programs authenticate with keys. A key has the rights of its user, or fewer. Agent keys never answer approvals unless their grants list it by name."
+      about="Programs authenticate with keys. A key has the rights of its user, or fewer. Agent keys never administer, and answer approvals only if their grants list it by name."
       none="There are no keys."
       heads={["Name", "User", "Leaves", "Last used", "Ends", "Works", ""]}
       id={(key) => key.id}

@@ -7,6 +7,7 @@ import { Got } from "../../components/Loading";
 import { When } from "../../components/Status";
 import { counted, isHeld, type McpServer, nextLook, stateLook, visible } from "../../lib/servers";
 import { Accept, PATH, Tool } from "./McpTools";
+import { WorkflowTools } from "./WorkflowTools";
 
 const FORM = `mcpServers:
   files:
@@ -45,6 +46,7 @@ export function McpServers() {
       {query.data?.map((server) => (
         <Server key={server.name} server={server} admin={admin} />
       ))}
+      <WorkflowTools may={admin || (who.data?.grants.includes("workflow.define") ?? false)} />
     </>
   );
 }

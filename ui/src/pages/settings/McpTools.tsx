@@ -31,6 +31,7 @@ export function Tool({ server, tool, admin }: { server: string; tool: McpTool; a
             <span className="dim">An administrator can accept it.</span>
           ))}
       </div>
+      {tool.why && <p>It is held: {visible(tool.why)}.</p>}
       <Descriptions tool={tool} />
       <Digests tool={tool} />
       <Takes tool={tool} />
@@ -41,6 +42,7 @@ export function Tool({ server, tool, admin }: { server: string; tool: McpTool; a
 function Descriptions({ tool }: { tool: McpTool }) {
   const now = tool.description ?? "";
   const before = tool.accepted_description ?? "";
+  if (tool.standing === "held") return null;
   if (tool.standing === "missing") return <Description label="As accepted" text={before} />;
   if (tool.standing !== "changed") return <Description text={now} />;
   const saying = sayingNow(tool);

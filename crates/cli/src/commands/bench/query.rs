@@ -15,7 +15,13 @@ pub struct Files;
 #[async_trait::async_trait]
 impl Connections for Files {
     async fn connection(&self, _: OrgId, name: &str) -> Result<Option<Connection>, Error> {
-        Ok(Some(Connection { url: format!("sqlite:{name}"), write: false, rows: None, timeout: None, version: 1 }))
+        Ok(Some(Connection {
+            url: format!("sqlite:{name}"),
+            write: false,
+            rows: None,
+            timeout: None,
+            identity: [0; 32],
+        }))
     }
 }
 

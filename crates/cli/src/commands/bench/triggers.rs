@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use stepwell_engine::commands::Trigger;
 use stepwell_engine::{Caller, Engine};
 use stepwell_server::config::Config;
-use stepwell_server::{App, Rates, listen, live, router};
+use stepwell_server::{App, listen, live, router};
 use stepwell_store::sqlite::SqliteStore;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -128,13 +128,8 @@ async fn serve(engine: &Engine) -> anyhow::Result<(std::net::SocketAddr, String)
         body_timeout: Duration::from_millis(config.limits.body_timeout.0),
         drain: Duration::from_secs(1),
     };
-    let app = App {
-        engine: engine.clone(),
-        hub: live::Hub::start(engine.clone(), 1),
-        rates: Arc::new(Rates::new(None, None)),
-        public_url: format!("http://{address}").into(),
-        config: Arc::new(config),
-    };
+    let hub = live::Hub::start(engine.clone(), &config.limits);
+    let app = App::new(engine.clone(), Arc::new(config), &format!("http://{address}"), hub);
     // Ends with the process.
     tokio::spawn(listen::serve(listener, router(app), limits, std::future::pending()));
     Ok((address, key))

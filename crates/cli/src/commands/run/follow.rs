@@ -239,7 +239,7 @@ impl<'a> Follow<'a> {
         Ok(match self.doing(attempt) {
             Some(Doing::Approval) => {
                 match self.engine.gates(self.caller).get(&self.runs[*run].public, path).await {
-                    Ok(approval) => Some(Question::gate(&approval.asks)),
+                    Ok(approval) => Some(Question::gate(&approval.asks, approval.until)),
                     // Answered just now; the next facts will show it.
                     Err(Error::Conflict(_)) => None,
                     Err(error) => return Err(error.into()),

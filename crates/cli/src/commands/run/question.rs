@@ -1,8 +1,10 @@
 //! Questions of a run to the user at the terminal, one line at a time. Pure: lines go in, prompts and actions come out.
 
-use crate::describe::{brief, calls};
+use crate::describe::brief;
 use serde_json::Value;
+use stepwell_core::approval::{call_lines, without_answer};
 use stepwell_core::event::Verdict;
+use stepwell_core::time::Time;
 use stepwell_engine::commands::Decision;
 
 /// Maximum characters shown of a form's schema.
@@ -17,8 +19,8 @@ pub struct Question {
 pub enum Asks {
     Approval {
         message: Option<String>,
-        /// The calls that an approval allows.
-        calls: Vec<String>,
+        /// What follows an answer, and what happens without one.
+        about: Vec<String>,
         /// The schema of the form.
         form: Option<Value>,
         /// Digest of the whole request.
@@ -58,19 +60,21 @@ impl Question {
     }
 
     /// The question of a gate or a held call.
-    pub fn gate(asks: &Value) -> Question {
+    pub fn gate(asks: &Value, until: Option<Time>) -> Question {
         let text = |field: &str| asks.get(field).and_then(Value::as_str).map(str::to_string);
+        let mut about = call_lines(asks, usize::MAX);
+        about.push(without_answer(until, text("on_timeout").as_deref()));
         let form = asks.get("form").cloned();
-        Question::new(Asks::Approval { message: text("message"), calls: calls(asks), form, digest: text("digest") })
+        Question::new(Asks::Approval { message: text("message"), about, form, digest: text("digest") })
     }
 
     /// Text to show before the first prompt.
     pub fn intro(&self, step: &str) -> String {
         match &self.asks {
-            Asks::Approval { message, calls, .. } => {
+            Asks::Approval { message, about, .. } => {
                 let message = message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
-                let calls: String = calls.iter().map(|call| format!("\n  {call}")).collect();
-                format!("{step} asks for approval{message}{calls}")
+                let about: String = about.iter().map(|line| format!("\n  {line}")).collect();
+                format!("{step} asks for approval{message}{about}")
             }
             Asks::Call => format!("{step} waits for a call to its URL, which only `stepwell serve` receives"),
             Asks::Verdict => format!("{step}: it is unknown whether its call happened, and it may not be made twice"),
@@ -173,8 +177,9 @@ mod tests {
 
     #[test]
     fn a_gate_is_approved_denied_or_postponed() {
-        let gate = || Question::gate(&json!({"message": "Ship it?", "digest": "d1"}));
-        assert_eq!(gate().intro("ship"), "ship asks for approval: Ship it?");
+        let gate = || Question::gate(&json!({"message": "Ship it?", "digest": "d1"}), None);
+        let silence = "Without an answer it waits as long as the run lasts.";
+        assert_eq!(gate().intro("ship"), format!("ship asks for approval: Ship it?\n  {silence}"));
         check(gate(), &["Yes", "fine"], "; true Some(\"fine\") None of d1");
         check(gate(), &["n", ""], "; false None None of d1");
         check(gate(), &["", "what", "l"], "please answer with y, n or l; please answer with y, n or l; later");
@@ -184,15 +189,17 @@ mod tests {
     fn the_calls_that_an_approval_allows_are_shown_first() {
         let call = json!({"step": "pay", "kind": "tool", "input": {"tool": "pay", "args": {"sum": 3}}});
         let later = json!({"step": "tell", "kind": "http", "not_yet_known": true});
-        let intro = Question::gate(&json!({"calls": [call, later]})).intro("pay");
+        let asks = json!({"calls": [call, later], "on_timeout": "approve"});
+        let intro = Question::gate(&asks, Some(Time(0))).intro("pay");
         let expected = "pay asks for approval\n  pay: tool {\"tool\":\"pay\",\"args\":{\"sum\":3}}\n  \
-            tell: http, with arguments that are not yet known and not covered";
+            tell: http, with arguments that are not yet known and not covered\n  \
+            Without an answer by 1970-01-01T00:00:00.000Z it counts as approved.";
         assert_eq!(intro, expected);
     }
 
     #[test]
     fn a_form_is_filled_in_before_the_comment() {
-        let gate = Question::gate(&json!({"form": {"type": "object"}}));
+        let gate = Question::gate(&json!({"form": {"type": "object"}}), None);
         check(gate, &["y", "{no", "{\"n\": 1}", ""], "; this is not JSON; ; true None Some(Object {\"n\": Number(1)})");
     }
 

@@ -1,13 +1,14 @@
 //! Controlling runs: cancel, retry, rerun, label, erase, discard.
 
-use super::super::change::run_audit;
+use super::super::change::{change, run_audit};
+use super::super::input::check_text;
 use super::super::{Runs, Source};
 use super::{Trigger, find, find_with_right, load};
 use crate::access::Right;
 use crate::error::Error;
 use crate::rooms::Rooms;
 use crate::run::start::Started;
-use crate::run::{Live, Message};
+use crate::run::{Cancellation, Live, Message, cancel_unread, recovery};
 use crate::workflows::{Compiled, label_list};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -29,9 +30,33 @@ impl Runs<'_> {
     /// Cancels a run. Needs the right to run.
     pub async fn cancel(&self, run: &str, reason: Option<&str>) -> Result<(), Error> {
         let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
+        check_text("reason", reason)?;
         let message = Message::Cancel { by: self.caller.name.clone(), reason: reason.map(Into::into) };
         let audit = run_audit(self.rooms, self.caller, "run.cancel", run, json!({"reason": reason}));
-        self.rooms.runner.command(id, message, audit).await
+        match self.rooms.runner.command(id, message, audit.clone()).await {
+            Err(Error::Broken(why)) => {
+                cancel_unread(&self.rooms.runner, Cancellation { run: id, by: self.caller.name.clone(), why, audit })
+                    .await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Ends the quarantine of a run: it is driven again. Needs the right to run; refused for agents.
+    pub async fn release(&self, run: &str) -> Result<(), Error> {
+        let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
+        if self.caller.grants.is_agent() {
+            return Err(Error::Refused("an agent may not release a run from quarantine".into()));
+        }
+        if recovery::quarantined(&self.rooms.runner, id).await?.is_none() {
+            return Err(Error::NotNow("the run is not quarantined".into()));
+        }
+        let audit = run_audit(self.rooms, self.caller, "run.release", run, json!({}));
+        let records = recovery::released(id);
+        let update = Change { records, audit: audit.into_iter().collect(), ..Change::default() };
+        change(self.rooms, update, "run", run).await?;
+        recovery::resume(&self.rooms.runner, id);
+        Ok(())
     }
 
     /// Continues a run that did not complete: failed and cancelled steps run again. Needs the right to run.

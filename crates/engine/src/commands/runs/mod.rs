@@ -2,18 +2,21 @@
 
 mod bulk;
 mod control;
+#[cfg(test)]
+mod quarantine;
 mod read;
 mod view;
 
 pub use bulk::BulkOutcome;
 pub use control::Retry;
 pub use read::{EventView, RunFilters, RunPage, RunQuery, RunSummary, page_size};
-pub use view::{AttemptView, ParentView, RunView, StepView};
+pub use view::{AttemptView, ParentView, RunView, RunWarning, StepView};
 
 pub(in crate::commands) use read::{find, find_with_right, load};
 
 use super::change::run_audit;
-use super::definitions::{check, check_code, store_for_test};
+use super::definitions::{check, check_parts, store_for_test};
+use super::input::invalid;
 use super::{Runs, Source};
 use crate::access::Right;
 use crate::error::Error;
@@ -24,6 +27,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_core::approval::digest;
 use stepwell_store::{NewAudit, UniqueKey};
+
+/// Bytes of an idempotency key.
+const MAX_KEY: usize = 255;
 
 /// A request to start a run.
 #[derive(Clone, Debug)]
@@ -64,6 +70,9 @@ impl Runs<'_> {
 
     async fn request(&self, trigger: Trigger<'_>) -> Result<Start, Error> {
         self.caller.check(Right::Run)?;
+        if trigger.key.is_some_and(|key| key.is_empty() || key.len() > MAX_KEY) {
+            return Err(invalid("idempotency_key", &format!("1 to {MAX_KEY} bytes are required")));
+        }
         let epoch = self.rooms.access.epoch(self.caller.org).await?;
         let compiled = self.rooms.workflows.newest(self.caller.org, trigger.workflow).await?;
         let unique = trigger.key.map(|key| UniqueKey {
@@ -83,8 +92,9 @@ impl Runs<'_> {
         self.caller.check(Right::Define)?;
         self.caller.check(Right::Run)?;
         let checked = check(self.rooms, source)?;
-        check_code(self.rooms, &checked).await?;
-        checked.check_input(&input)?;
+        check_parts(self.rooms, &checked).await?;
+        let input = Arc::new(input);
+        checked.check_input(&input).await?;
         let epoch = self.rooms.access.epoch(self.caller.org).await?;
         self.rooms.access.check_steps(self.caller.org, &checked.definition).await?;
         let audit = run_audit(self.rooms, self.caller, "run.test", "", json!({"workflow": checked.definition.name}));
@@ -101,11 +111,11 @@ impl Runs<'_> {
         start(&self.rooms.runner, Start { labels, ..start_request }).await.map(|(started, _)| started)
     }
 
-    fn new_start(&self, version: VersionToRun, input: Value, audit: Option<NewAudit>) -> Start {
+    fn new_start(&self, version: VersionToRun, input: impl Into<Arc<Value>>, audit: Option<NewAudit>) -> Start {
         Start {
             epoch: version.epoch,
             compiled: version.compiled,
-            input: Arc::new(input),
+            input: input.into(),
             headers: None,
             by: self.caller.name.clone(),
             acts_as: self.caller.actor().to_string(),

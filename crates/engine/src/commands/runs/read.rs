@@ -1,19 +1,20 @@
 //! Reading runs: single runs, lists, the log, and waiting for the end.
 
 use super::super::Runs;
-use super::view::{ParentView, RunView, view};
+use super::view::{ParentView, RunView, RunWarning, view};
 use crate::access::{Caller, Grants, Right};
 use crate::error::Error;
+use crate::notify;
 use crate::rooms::Rooms;
 use crate::run::start::end_of;
-use crate::run::{Live, drive};
+use crate::run::{Live, drive, recovery};
 use crate::workflows::Compiled;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use stepwell_core::run::RunStatus;
+use stepwell_core::run::{Phase, RunStatus, Waiting, WaitingFor};
 use stepwell_core::time::Time;
 use stepwell_store::{DefinitionRow, RunFilter, RunId, RunRow, Version};
 
@@ -21,6 +22,8 @@ use stepwell_store::{DefinitionRow, RunFilter, RunId, RunRow, Version};
 const MAX_PAGE: u32 = 1_000;
 /// Rows of a page of runs whose caller sets no limit.
 const DEFAULT_PAGE: u32 = 50;
+/// Open requests of a run that are checked for warnings.
+const MAX_WARNED: usize = 20;
 
 const STATUSES: [&str; 7] = ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
 
@@ -294,6 +297,21 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
         let row = rooms.cluster.store.run(parent.run).await?;
         view.parent = row.map(|row| ParentView { run: row.public, step: parent.path.clone() });
     }
+    view.warnings = warnings(rooms, &live).await?;
+    if !live.run.status.is_terminal()
+        && let Some(quarantine) = recovery::quarantined(&rooms.runner, id).await?
+    {
+        view.waiting_for.insert(
+            0,
+            WaitingFor {
+                step: String::new(),
+                what: Waiting::Quarantine,
+                since: Some(quarantine.since),
+                until: None,
+                moved_on_by: "a person who releases or cancels the run",
+            },
+        );
+    }
     if live.run.status == RunStatus::Queued {
         let switches = rooms.access.switches(live.org, &live.compiled.row.workflow).await?;
         if switches.hold(live.group.as_deref()).is_some() {
@@ -302,6 +320,23 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
         }
     }
     Ok(view)
+}
+
+/// The warnings about the open requests of a run.
+async fn warnings(rooms: &Rooms, live: &Live) -> Result<Vec<RunWarning>, Error> {
+    let mut warnings = Vec::new();
+    if live.run.status.is_terminal() {
+        return Ok(warnings);
+    }
+    let graph = &live.compiled.definition.graph;
+    let open = live.run.steps(graph).filter(|(_, state)| state.phase == Phase::Gate).take(MAX_WARNED);
+    for (at, state) in open {
+        let Some(ask) = live.run.ask(state) else { continue };
+        let step = live.run.path(graph, at);
+        let found = notify::unreached(&rooms.notifier, live.org, ask).await?;
+        warnings.extend(found.into_iter().map(|message| RunWarning { step: step.clone(), message }));
+    }
+    Ok(warnings)
 }
 
 pub(in crate::commands) async fn load(rooms: &Rooms, id: RunId, run: &str) -> Result<Box<Live>, Error> {

@@ -31,6 +31,9 @@ pub struct RunView {
     pub error: Option<Value>,
     /// Why it is not finished; empty if it is.
     pub waiting_for: Vec<WaitingFor>,
+    /// Why its open requests may not reach anyone who can answer them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<RunWarning>,
     /// In the order of the definition.
     pub tasks: Vec<StepView>,
     /// Grows with each retry of the run.
@@ -47,6 +50,14 @@ pub struct RunView {
     /// The step that started it, while its run is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentView>,
+}
+
+/// A problem that does not stop the run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RunWarning {
+    /// The path of the step.
+    pub step: String,
+    pub message: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -127,6 +138,7 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
         output: value(run.output),
         error: run.failure.as_ref().map(error),
         waiting_for: if run.status.is_terminal() { Vec::new() } else { run.waiting_for(graph) },
+        warnings: Vec::new(),
         tasks: tasks.collect(),
         generation: run.generation,
         version: live.version.0,

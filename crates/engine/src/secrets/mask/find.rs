@@ -1,5 +1,5 @@
-//! Finds a secret in a text in any of its forms. Each character may be escaped differently, because services differ in
-//! what they escape.
+//! Finds secrets in a text in any of their forms, all of them in one pass. Each character may be escaped differently,
+//! because services differ in what they escape.
 
 use super::Ending;
 use base64::Engine as _;
@@ -19,53 +19,84 @@ enum Form {
     Base64,
 }
 
-/// One form of a secret.
-pub struct Pattern {
-    bytes: Vec<u8>,
+/// All secrets in one form, so that a text is compared with all of them at once: the secrets that begin with the bytes
+/// read so far are a range of the sorted patterns, and each further byte narrows it.
+pub struct Patterns {
+    /// Sorted, in lower case and without duplicates, each with the number of its secret.
+    sorted: Vec<(Vec<u8>, u32)>,
     form: Form,
     /// The fewest bytes that count as a match at the end of a truncated text.
     least: usize,
+    /// `highest[n][i]` is the highest number of a secret among the 2^n patterns from `i` on.
+    highest: Vec<Vec<u32>>,
+    /// The bytes that a match can start with.
+    begins: [bool; 256],
 }
 
-/// A number of bytes of the pattern, and of the bytes of the text that represent them.
-type Step = (usize, usize);
+/// A match: its end, and the number of the secret.
+pub type Match = (usize, u32);
 
-impl Pattern {
-    pub fn all(secret: &str) -> Vec<Pattern> {
-        let hex = secret.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let mut all = vec![
-            Pattern { bytes: secret.into(), form: Form::Text, least: super::SHORTEST },
-            Pattern { bytes: hex.into(), form: Form::Text, least: 2 * super::SHORTEST },
-        ];
-        all.extend((0..3).map(|before| Pattern::base64(secret, before)));
-        all
+/// Patterns that agree with what was read so far, the bytes of them that were read, and the place in the text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Reading {
+    from: usize,
+    to: usize,
+    matched: usize,
+    place: usize,
+}
+
+impl Patterns {
+    /// The forms of these secrets, which are numbered in order.
+    pub fn all(secrets: &[String]) -> [Patterns; 3] {
+        let hex = |secret: &str| vec![secret.bytes().map(|byte| format!("{byte:02x}")).collect::<String>().into()];
+        let plain = |secret: &str| vec![secret.into()];
+        let base64 = |secret: &str| (0..3).map(|before| base64(secret, before)).collect();
+        [
+            Patterns::new(secrets, Form::Text, super::SHORTEST, plain),
+            Patterns::new(secrets, Form::Text, 2 * super::SHORTEST, hex),
+            Patterns::new(secrets, Form::Base64, 10, base64),
+        ]
     }
 
-    /// The part of a secret's base64 form that does not depend on the surrounding bytes. `before` is the number of
-    /// bytes before the secret, modulo three.
-    fn base64(secret: &str, before: usize) -> Pattern {
-        let padded = [vec![0; before], secret.into()].concat();
-        let encoded = STANDARD_NO_PAD.encode(&padded).into_bytes();
-        // Each letter has six bits: the first and the last ones may contain bits of the surrounding bytes.
-        let (from, to) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
-        Pattern { bytes: encoded[from..to].to_vec(), form: Form::Base64, least: 10 }
-    }
-
-    /// Marks the bytes that a match can start with.
-    pub fn begins(&self, begins: &mut [bool; 256]) {
-        for byte in 0..=255u8 {
-            begins[usize::from(byte)] |= self.same(byte, self.bytes[0]) || matches!(byte, b'%' | b'\\' | b'&');
+    fn new(secrets: &[String], form: Form, least: usize, written: impl Fn(&str) -> Vec<Vec<u8>>) -> Patterns {
+        let mut sorted: Vec<(Vec<u8>, u32)> = Vec::new();
+        for (secret, number) in secrets.iter().zip(0..) {
+            sorted.extend(written(secret).into_iter().map(|bytes| (bytes.to_ascii_lowercase(), number)));
         }
+        // Of two equal secrets the last one is named.
+        sorted.sort_by(|one, two| one.0.cmp(&two.0).then(two.1.cmp(&one.1)));
+        sorted.dedup_by(|two, one| one.0 == two.0);
+        let mut highest = vec![sorted.iter().map(|(_, number)| *number).collect::<Vec<u32>>()];
+        while let Some(last) = highest.last().filter(|last| last.len() > 1 << (highest.len() - 1)) {
+            let width = 1 << (highest.len() - 1);
+            highest.push(last.iter().zip(&last[width..]).map(|(one, two)| *one.max(two)).collect());
+        }
+        let mut patterns = Patterns { sorted, form, least, highest, begins: [false; 256] };
+        for byte in 0..=255u8 {
+            let whole = patterns.whole(0);
+            let starts = whole.is_some_and(|whole| patterns.narrow(whole, patterns.folded(byte)).is_some());
+            patterns.begins[usize::from(byte)] = starts || matches!(byte, b'%' | b'\\' | b'&');
+        }
+        patterns
     }
 
-    /// Compares without regard to case: host names are lower-cased, and hiding too much does no harm.
-    fn same(&self, found: u8, wanted: u8) -> bool {
-        let found = match (self.form, found) {
+    /// Whether a match can start with this byte.
+    pub fn begin_with(&self, byte: u8) -> bool {
+        self.begins[usize::from(byte)]
+    }
+
+    fn whole(&self, place: usize) -> Option<Reading> {
+        let to = self.sorted.len();
+        (to > 0).then_some(Reading { from: 0, to, matched: 0, place })
+    }
+
+    /// A byte as patterns have it. Case does not count: host names are lower-cased, and hiding too much does no harm.
+    fn folded(&self, found: u8) -> u8 {
+        match (self.form, found) {
             (Form::Base64, b'-') => b'+',
             (Form::Base64, b'_') => b'/',
-            (_, other) => other,
-        };
-        found.eq_ignore_ascii_case(&wanted)
+            (_, other) => other.to_ascii_lowercase(),
+        }
     }
 
     /// Whether a byte is a line break within base64, which is often wrapped.
@@ -73,61 +104,83 @@ impl Pattern {
         self.form == Form::Base64 && matched > 0 && matches!(found, b'\r' | b'\n')
     }
 
-    /// The end of a match that starts at `at`.
-    pub fn end(&self, text: &[u8], at: usize, ending: Ending) -> Option<usize> {
+    /// The patterns whose next byte is this one.
+    fn narrow(&self, reading: Reading, byte: u8) -> Option<Reading> {
+        let Reading { from, to, matched, place } = reading;
+        let range = &self.sorted[from..to];
+        let next = |(pattern, _): &(Vec<u8>, u32)| pattern.get(matched).copied();
+        let first = from + range.partition_point(|pattern| next(pattern) < Some(byte));
+        let end = from + range.partition_point(|pattern| next(pattern) <= Some(byte));
+        (first < end).then_some(Reading { from: first, to: end, matched: matched + 1, place })
+    }
+
+    /// The highest number of a secret in a range that is not empty.
+    fn highest(&self, from: usize, to: usize) -> u32 {
+        let level = (to - from).ilog2() as usize;
+        self.highest[level][from].max(self.highest[level][to - (1 << level)])
+    }
+
+    /// The longest match that starts at `at`; of equally long ones, that of the last secret. Counts its steps in `work`.
+    pub fn end(&self, text: &[u8], at: usize, ending: Ending, work: &mut u64) -> Option<Match> {
         // A text nearly always has one reading. Then these stay empty and do not allocate.
-        let (mut todo, mut seen): (Vec<Step>, HashSet<Step>) = Default::default();
-        let (mut next, mut best) = (Some((0, at)), None);
-        while let Some((mut matched, mut place)) = next.take().or_else(|| todo.pop()) {
+        let (mut todo, mut seen): (Vec<Reading>, HashSet<Reading>) = Default::default();
+        let (mut next, mut best) = (self.whole(at), None);
+        while let Some(mut reading) = next.take().or_else(|| todo.pop()) {
             loop {
-                if matched == self.bytes.len() {
-                    best = best.max(Some(place));
-                    break;
+                *work += 1;
+                let place = reading.place;
+                // A pattern sorts before those that it is the start of.
+                let (pattern, number) = &self.sorted[reading.from];
+                if pattern.len() == reading.matched {
+                    best = best.max(Some((place, *number)));
+                    reading.from += 1;
+                    if reading.from == reading.to {
+                        break;
+                    }
                 }
-                if ending == Ending::Cut && matched >= self.least && is_cut(&text[place..]) {
+                if ending == Ending::Cut && reading.matched >= self.least && is_cut(&text[place..]) {
                     let dots = text[place..].starts_with("…".as_bytes()) || text[place..].starts_with(b"...");
-                    best = best.max(Some(if dots { place } else { text.len() }));
+                    let end = if dots { place } else { text.len() };
+                    best = best.max(Some((end, self.highest(reading.from, reading.to))));
                     break;
                 }
                 if let Some(&plain) = text.get(place).filter(|byte| !ESCAPES.contains(byte)) {
-                    if self.is_break(plain, matched) {
-                        place += 1;
+                    if self.is_break(plain, reading.matched) {
+                        reading.place += 1;
                         continue;
                     }
-                    if !self.same(plain, self.bytes[matched]) {
-                        break;
-                    }
-                    (matched, place) = (matched + 1, place + 1);
+                    let Some(further) = self.narrow(reading, self.folded(plain)) else { break };
+                    reading = Reading { place: place + 1, ..further };
                     continue;
                 }
-                let mut steps = self.steps(text, place, matched);
-                let Some(first) = steps.pop() else { break };
-                for (more, length) in steps {
-                    let other = (matched + more, place + length);
+                let mut readings = self.readings(text, reading);
+                let Some(first) = readings.pop() else { break };
+                for other in readings {
                     if seen.insert(other) {
                         todo.push(other);
                     }
                 }
-                (matched, place) = (matched + first.0, place + first.1);
+                reading = first;
             }
         }
         best
     }
 
-    /// All readings of the text at this place that match the next bytes of the pattern.
-    fn steps(&self, text: &[u8], place: usize, matched: usize) -> Steps {
-        let mut steps = Steps::default();
-        let (wanted, left) = (&self.bytes[matched..], &text[place..]);
-        let Some(&found) = left.first() else { return steps };
-        if self.same(found, wanted[0]) || (found == b'+' && wanted[0] == b' ') {
-            steps.push((1, 1));
+    /// All ways to read the text at this place that some patterns continue with.
+    fn readings(&self, text: &[u8], at: Reading) -> Vec<Reading> {
+        let mut readings = Vec::new();
+        let left = &text[at.place..];
+        let Some(&found) = left.first() else { return readings };
+        let mut add = |reading: Option<Reading>, length: usize| {
+            readings.extend(reading.map(|reading| Reading { place: at.place + length, ..reading }));
+        };
+        add(self.narrow(at, self.folded(found)), 1);
+        if found == b'+' {
+            add(self.narrow(at, b' '), 1);
         }
-        let mut one = |byte: u8, length: usize| {
-            if self.is_break(byte, matched) {
-                steps.push((0, length));
-            } else if self.same(byte, wanted[0]) {
-                steps.push((1, length));
-            }
+        let mut one = |byte: u8, length: usize| match self.is_break(byte, at.matched) {
+            true => add(Some(at), length),
+            false => add(self.narrow(at, self.folded(byte)), length),
         };
         let mut char = None;
         match found {
@@ -154,43 +207,22 @@ impl Pattern {
         }
         if let Some((char, length)) = char {
             let mut buffer = [0; 4];
-            let bytes = char.encode_utf8(&mut buffer).as_bytes();
-            if wanted.len() >= bytes.len() && wanted[..bytes.len()].eq_ignore_ascii_case(bytes) {
-                steps.push((bytes.len(), length));
-            }
+            let bytes = char.encode_utf8(&mut buffer).bytes();
+            let mut all = bytes.map(|byte| byte.to_ascii_lowercase());
+            add(all.try_fold(at, |reading, byte| self.narrow(reading, byte)), length);
         }
-        steps
+        readings
     }
 }
 
-/// The possible next steps, without allocation.
-#[derive(Default)]
-struct Steps {
-    list: [Step; 8],
-    count: usize,
-}
-
-impl Steps {
-    fn push(&mut self, step: Step) {
-        if self.count < self.list.len() {
-            self.list[self.count] = step;
-            self.count += 1;
-        }
-    }
-
-    fn pop(&mut self) -> Option<Step> {
-        self.count = self.count.checked_sub(1)?;
-        Some(self.list[self.count])
-    }
-}
-
-impl IntoIterator for Steps {
-    type Item = Step;
-    type IntoIter = std::iter::Take<std::array::IntoIter<Step, 8>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.list.into_iter().take(self.count)
-    }
+/// The part of a secret's base64 form that does not depend on the surrounding bytes. `before` is the number of bytes
+/// before the secret, modulo three.
+fn base64(secret: &str, before: usize) -> Vec<u8> {
+    let padded = [vec![0; before], secret.into()].concat();
+    let encoded = STANDARD_NO_PAD.encode(&padded).into_bytes();
+    // Each letter has six bits: the first and the last ones may contain bits of the surrounding bytes.
+    let (from, to) = ((before * 8).div_ceil(6), padded.len() * 8 / 6);
+    encoded[from..to].to_vec()
 }
 
 /// Whether the rest is empty, starts with an ellipsis, or is half an escape.

@@ -7,11 +7,11 @@ mod find;
 #[cfg(test)]
 mod tests;
 
-use find::Pattern;
+use find::Patterns;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use stepwell_core::event::{Failure, Outcome, Reply};
 
 /// The fewest characters of a secret that is masked. A shorter one would match unrelated text.
@@ -27,9 +27,10 @@ enum Ending {
 /// Secrets, and the text that replaces each.
 #[derive(Default)]
 pub struct Mask {
-    patterns: Vec<(Pattern, Arc<str>)>,
-    /// The bytes that a match can start with.
-    begins: Option<Box<[bool; 256]>>,
+    secrets: Vec<String>,
+    shown: Vec<Arc<str>>,
+    /// Made of the secrets when the first text is masked.
+    patterns: OnceLock<[Patterns; 3]>,
 }
 
 impl fmt::Debug for Mask {
@@ -51,16 +52,13 @@ impl Mask {
         if secret.chars().count() < SHORTEST {
             return;
         }
-        let shown: Arc<str> = shown.into();
-        let begins = self.begins.get_or_insert_with(|| Box::new([false; 256]));
-        for pattern in Pattern::all(secret) {
-            pattern.begins(begins);
-            self.patterns.push((pattern, shown.clone()));
-        }
+        self.secrets.push(secret.into());
+        self.shown.push(shown.into());
+        self.patterns = OnceLock::new();
     }
 
     pub fn is_empty(&self) -> bool {
-        self.patterns.is_empty()
+        self.secrets.is_empty()
     }
 
     /// Masks a text of a log or a message, which may be truncated.
@@ -129,26 +127,53 @@ impl Mask {
 
     /// The masked text. `None` if it contains no secret.
     fn text(&self, text: &str, ending: Ending) -> Option<String> {
-        let begins = self.begins.as_deref()?;
+        self.counted(text, ending, &mut 0)
+    }
+
+    /// Masks a text, and counts the steps that this takes.
+    fn counted(&self, text: &str, ending: Ending, work: &mut u64) -> Option<String> {
+        if self.is_empty() {
+            return None;
+        }
+        let patterns = self.patterns.get_or_init(|| Patterns::all(&self.secrets));
         let bytes = text.as_bytes();
+        let begins = |byte: &u8| patterns.iter().any(|patterns| patterns.begin_with(*byte));
         let mut masked: Option<String> = None;
         let (mut at, mut copied) = (0, 0);
-        while let Some(next) = bytes[at..].iter().position(|byte| begins[usize::from(*byte)]) {
+        while let Some(next) = bytes[at..].iter().position(begins) {
             at += next;
-            let ends =
-                self.patterns.iter().filter_map(|(pattern, shown)| Some((pattern.end(bytes, at, ending)?, shown)));
-            let Some((end, shown)) = ends.max_by_key(|(end, _)| *end).filter(|(end, _)| text.is_char_boundary(*end))
-            else {
+            let found = patterns.iter().filter_map(|patterns| patterns.end(bytes, at, ending, work)).max();
+            let Some((end, secret)) = found.filter(|(end, _)| text.is_char_boundary(*end)) else {
                 at += 1;
                 continue;
             };
             let masked = masked.get_or_insert_default();
             masked.push_str(&text[copied..at]);
-            masked.push_str(shown);
+            masked.push_str(&self.shown[secret as usize]);
             (at, copied) = (end, end);
         }
         let mut masked = masked?;
         masked.push_str(&text[copied..]);
         Some(masked)
+    }
+}
+
+/// Bytes of text in an outcome, about.
+pub fn outcome_size(outcome: &Outcome) -> usize {
+    let reply = match outcome {
+        Outcome::Success(reply) => Some(reply),
+        Outcome::Failure { reply, .. } => reply.as_ref(),
+    };
+    let parts = reply.into_iter().flat_map(|reply| [Some(&reply.body), reply.headers.as_ref(), reply.log.as_ref()]);
+    parts.flatten().map(|part| text_size(part)).sum()
+}
+
+fn text_size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(text_size).sum(),
+        Value::Object(fields) => fields.iter().map(|(key, field)| key.len() + text_size(field)).sum(),
+        Value::Number(_) => 8,
+        Value::Null | Value::Bool(_) => 0,
     }
 }

@@ -188,6 +188,28 @@ proptest! {
     }
 
     #[test]
+    fn many_secrets_are_found_as_each_would_be_alone(
+        secrets in prop::collection::vec("[aAb.+/ &%]{8,10}|\\PC{8,12}|[ab]{8}", 1..6),
+        parts in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0_usize..60), 1..6),
+        noise in prop::collection::vec("[aAb.+/%&;\\\\ …-]{0,6}", 6),
+        cut in any::<bool>(),
+    ) {
+        let secrets = secrets.iter().map(|secret| secret.trim().to_string());
+        let secrets: Vec<String> = secrets.filter(|secret| secret.chars().count() >= SHORTEST).collect();
+        prop_assume!(!secrets.is_empty());
+        // Forms of the secrets, some only in part, with text in between.
+        let part = |((secret, form, length), noise): (&(prop::sample::Index, prop::sample::Index, usize), &String)| {
+            let all = written(secret.get(&secrets).as_str());
+            let chars = form.get(&all).chars();
+            let part: String = if *length > 40 { chars.collect() } else { chars.take(*length).collect() };
+            format!("{part}{noise}")
+        };
+        let text: String = parts.iter().zip(&noise).map(part).collect();
+        let ending = if cut { Ending::Cut } else { Ending::Whole };
+        prop_assert_eq!(of_many(&secrets).text(&text, ending), one_by_one(&secrets, &text, ending), "{}", text);
+    }
+
+    #[test]
     fn masking_any_text_does_not_panic(secret in "\\PC{8,20}", text in "[\\\\%&;#xu0-9a-f\"\\PC]{0,200}") {
         let _ = mask(&secret).shown(&text);
     }
@@ -203,4 +225,52 @@ fn base64_is_found_across_line_breaks() {
         let shown = mask(secret).shown(&lines.join(end)).into_owned();
         assert!(shown.contains("{{secrets.KEY}}") && shown.len() < 60, "{shown}");
     }
+}
+
+/// Masks with each secret alone at each place of the text, and takes the longest match.
+fn one_by_one(secrets: &[String], text: &str, ending: Ending) -> Option<String> {
+    let each: Vec<[Patterns; 3]> = secrets.iter().map(|secret| Patterns::all(std::slice::from_ref(secret))).collect();
+    let (mut at, mut masked) = (0, String::new());
+    while at < text.len() {
+        let end = |patterns: &Patterns| Some(patterns.end(text.as_bytes(), at, ending, &mut 0)?.0);
+        let ends = each.iter().enumerate().flat_map(|(n, forms)| forms.iter().filter_map(end).map(move |end| (end, n)));
+        let next = (at + 1..=text.len()).find(|next| text.is_char_boundary(*next)).unwrap_or(text.len());
+        match ends.max().filter(|(end, _)| text.is_char_boundary(*end)) {
+            Some((end, n)) => {
+                masked.push_str(&format!("{{{{secrets.{n}}}}}"));
+                at = end;
+            }
+            None => {
+                masked.push_str(&text[at..next]);
+                at = next;
+            }
+        }
+    }
+    (masked != text).then_some(masked)
+}
+
+/// A mask of several secrets.
+fn of_many(secrets: &[String]) -> Mask {
+    let mut mask = Mask::default();
+    for (n, secret) in secrets.iter().enumerate() {
+        mask.hide(&n.to_string(), secret);
+    }
+    mask
+}
+
+#[test]
+fn the_work_does_not_grow_with_the_number_of_secrets() {
+    let secrets: Vec<String> = (0..1_000).map(|n| format!("sk_live_{n:04}_abcdefgh")).collect();
+    // Starts of secrets, in all forms, and near misses.
+    let text = "sk_live_0007_abcdefgX sk%5Flive_… 736b5f6c697665 c2tfbGl2ZV8wMDA3 \\u0073k_live_... ".repeat(200);
+    let work = |many: usize| {
+        let mut work = 0;
+        for ending in [Ending::Whole, Ending::Cut] {
+            of_many(&secrets[..many]).counted(&text, ending, &mut work);
+        }
+        work
+    };
+    let (few, many) = (work(8), work(1_000));
+    assert!(many < 2 * few, "{few} steps for 8 secrets, {many} for 1,000");
+    assert!(many < 30 * text.len() as u64, "{many} steps for {} bytes", text.len());
 }

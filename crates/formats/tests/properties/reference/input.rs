@@ -48,6 +48,8 @@ pub enum Input {
     },
     Cancel,
     Expire,
+    /// The next transition of a run whose last one was cut by its budget.
+    Continue,
     /// R7, under the same version.
     Retry,
 }

@@ -26,8 +26,10 @@ impl Run {
     /// Resets what has to run again in this instance, and recurses into reopened scope steps.
     fn reset(&mut self, place: &Place) {
         let roots: Vec<usize> = (0..place.scope.steps.len()).filter(|step| self.is_root(place, *step)).collect();
-        let (reopened, mut again): (BTreeSet<usize>, BTreeSet<usize>) =
-            roots.iter().partition(|step| !self.instances_with_roots(place, **step).is_empty());
+        let (reopened, mut again): (BTreeSet<usize>, BTreeSet<usize>) = roots.iter().partition(|step| {
+            // A for_each that was cancelled before it had opened all items continues with them.
+            !self.instances_with_roots(place, **step).is_empty() || self.has_items_left(place, **step)
+        });
         again.extend(self.reached(place, roots));
         for step in &again {
             self.reset_whole(&place.path(*step));
@@ -40,6 +42,11 @@ impl Run {
             for instance in instances {
                 self.row_mut(place, *step).instances[instance] = None;
                 self.reset(&place.inside(*step, instance));
+            }
+            if let Kind::Each(each) = &place.step(*step).kind {
+                let row = self.row_mut(place, *step);
+                let closed = row.instances.iter().flatten().count();
+                row.due = row.due.max(row.items.len().min(closed + each.width));
             }
         }
     }

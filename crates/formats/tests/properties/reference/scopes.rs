@@ -1,12 +1,12 @@
 //! Loops and for_each (R5): opening instances, and the consequences of closing them.
 
 use super::compile::{Each, Kind, Scope, Target};
-use super::{EdgeState, Exit, Phase, Place, Run, State};
+use super::{EdgeState, Exit, Phase, Place, Run, State, Sweep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 impl Run {
-    /// Starts a scope step: fixes the items and opens the first instances.
+    /// Starts a scope step: fixes the items, or opens the first pass.
     pub(super) fn enter(&mut self, place: &Place, index: usize) -> bool {
         if let Kind::Each(each) = &place.step(index).kind {
             let Some(Value::Array(items)) = self.render(place, &each.items) else {
@@ -15,12 +15,16 @@ impl Run {
             if items.len() > each.limit {
                 return self.fail(place, index, "failed");
             }
-            self.row_mut(place, index).items = items;
+            let due = items.len().min(each.width);
+            let row = self.row_mut(place, index);
+            (row.items, row.due) = (items, due);
+            if due == 0 {
+                return self.succeed(place, index, Value::Null);
+            }
         } else {
             self.open_next(place, index);
         }
         self.row_mut(place, index).state = State::Active(Phase::Open);
-        self.advance(place, index, false);
         true
     }
 
@@ -36,38 +40,49 @@ impl Run {
         self.open(&place.inside(index, instance));
     }
 
-    /// Sweeps the open instances and applies the consequences of those that close.
-    pub(super) fn advance(&mut self, place: &Place, index: usize, only_skips: bool) -> bool {
-        if only_skips {
-            let open = self.row(place, index).instances.iter().enumerate().filter(|(_, result)| result.is_none());
-            let open: Vec<usize> = open.map(|(instance, _)| instance).collect();
-            return open.into_iter().any(|instance| self.sweep(&place.inside(index, instance), true));
+    pub(super) fn open_instances(&self, place: &Place, index: usize) -> Vec<usize> {
+        let instances = self.row(place, index).instances.iter().enumerate();
+        instances.filter(|(_, result)| result.is_none()).map(|(instance, _)| instance).collect()
+    }
+
+    /// Whether a for_each has items that are due and were not opened.
+    pub(super) fn has_items_left(&self, place: &Place, index: usize) -> bool {
+        let row = self.row(place, index);
+        row.instances.len() < row.due
+    }
+
+    /// Sweeps the open instances; then closes one of them, or opens the next item.
+    pub(super) fn advance(&mut self, place: &Place, index: usize, sweep: Sweep) -> bool {
+        let open = self.open_instances(place, index);
+        if open.iter().any(|instance| self.sweep(&place.inside(index, *instance), sweep)) {
+            return true;
         }
-        match &place.step(index).kind {
-            Kind::Cycle { body, limit } => self.advance_cycle(place, index, body, *limit),
-            Kind::Each(each) => self.advance_each(place, index, each),
-            _ => false,
+        match sweep {
+            Sweep::Skips => false,
+            Sweep::Closes => {
+                let ended = |instance: usize| Some((instance, self.result(&place.inside(index, instance))?));
+                let Some((instance, result)) = open.into_iter().find_map(ended) else { return false };
+                self.row_mut(place, index).instances[instance] = Some(result);
+                match &place.step(index).kind {
+                    Kind::Cycle { body, limit } => self.close_pass(place, index, body, *limit),
+                    Kind::Each(each) => self.close_item(place, index, each),
+                    _ => false,
+                }
+            }
+            Sweep::Begins => {
+                let left = self.has_items_left(place, index);
+                if left {
+                    self.open_next(place, index);
+                }
+                left
+            }
         }
     }
 
-    /// Sweeps one open instance; the second value is how it ended, if it closed just now.
-    fn sweep_instance(&mut self, place: &Place, index: usize, instance: usize) -> (bool, Option<&'static str>) {
-        let inside = place.inside(index, instance);
-        let changed = self.sweep(&inside, false);
-        if !self.running() {
-            return (true, None);
-        }
-        let result = self.result(&inside);
-        self.row_mut(place, index).instances[instance] = result;
-        (changed || result.is_some(), result)
-    }
-
-    fn advance_cycle(&mut self, place: &Place, index: usize, body: &Scope, limit: usize) -> bool {
+    fn close_pass(&mut self, place: &Place, index: usize, body: &Scope, limit: usize) -> bool {
         let pass = self.row(place, index).instances.len() - 1;
-        let (changed, result) = self.sweep_instance(place, index, pass);
-        match result {
-            None => return changed,
-            Some("success") => {}
+        match self.row(place, index).instances[pass] {
+            None | Some("success") => {}
             Some(status) => return self.fail(place, index, status),
         }
         let inside = place.inside(index, pass);
@@ -90,34 +105,21 @@ impl Run {
         true
     }
 
-    fn advance_each(&mut self, place: &Place, index: usize, each: &Each) -> bool {
-        let mut changed = false;
-        for instance in 0..self.row(place, index).instances.len() {
-            if self.row(place, index).instances[instance].is_none() {
-                changed |= self.sweep_instance(place, index, instance).0;
-            }
-            if !self.running() {
-                return true;
-            }
-        }
-        let row = self.row(place, index);
+    fn close_item(&mut self, place: &Place, index: usize, each: &Each) -> bool {
+        let row = self.row_mut(place, index);
         let bad: Vec<&str> = row.instances.iter().flatten().copied().filter(|result| *result != "success").collect();
         let stopped = each.stops && !bad.is_empty();
-        let open = row.instances.iter().filter(|result| result.is_none()).count();
-        let waiting = row.items.len() - row.instances.len();
-        if !stopped && waiting > 0 && open < each.width {
-            for _ in 0..waiting.min(each.width - open) {
-                self.open_next(place, index);
-            }
-            return true;
+        if !stopped {
+            row.due = row.items.len().min(row.due + 1);
         }
-        if open > 0 {
-            return changed;
+        let items = row.items.len();
+        if self.has_items_left(place, index) || !self.open_instances(place, index).is_empty() {
+            return true;
         }
         if stopped {
             let status = if bad.iter().all(|result| *result == "denied") { "denied" } else { "failed" };
-            // If all items run at once, all are open before any can fail; if one at a time, they run in order.
-            self.order_mattered |= each.width > 1 && row.items.len() > each.width;
+            // If all items run at once, all are due before any can fail; if one at a time, they run in order.
+            self.order_mattered |= each.width > 1 && items > each.width;
             return self.fail(place, index, status);
         }
         self.succeed(place, index, Value::Null)

@@ -14,9 +14,7 @@ pub const WHOLE: &str = "form";
 pub struct Sent(Vec<(String, String)>);
 
 impl Sent {
-    pub fn read(bytes: &[u8]) -> Result<Sent, Problem> {
-        let bad = |error| Problem::bad_request("invalid-form", format!("the body is not a form: {error}"));
-        let pairs: Vec<(String, String)> = serde_urlencoded::from_bytes(bytes).map_err(bad)?;
+    pub fn read(pairs: Vec<(String, String)>) -> Result<Sent, Problem> {
         if pairs.iter().any(|(_, value)| value.contains('\0')) {
             return Err(Problem::input("", "strings must not contain NUL characters"));
         }
@@ -138,7 +136,7 @@ mod tests {
     use serde_json::json;
 
     fn check(schema: Value, body: &str, expected: Value) {
-        let sent = Sent::read(body.as_bytes()).unwrap();
+        let sent = Sent::read(serde_urlencoded::from_str(body).unwrap()).unwrap();
         let told = match filled(&schema, &sent) {
             Ok(data) => data,
             Err(faults) => json!(faults.iter().map(|(path, _)| path).collect::<Vec<_>>()),

@@ -4,6 +4,7 @@ use super::Faults;
 use super::form::{Field, Sent, Sort, WHOLE, fields};
 use serde_json::Value;
 use std::fmt::Write;
+use stepwell_core::approval::{call_name, not_covered, without_answer};
 use stepwell_engine::commands::{Approval, Linked};
 
 pub fn asked(linked: &Linked, asks: &Approval, wrong: Option<(&Sent, &Faults)>) -> String {
@@ -14,8 +15,8 @@ pub fn asked(linked: &Linked, asks: &Approval, wrong: Option<(&Sent, &Faults)>) 
     });
     let message = asks.asks.get("message").and_then(Value::as_str).unwrap_or("Do you approve?");
     let _ = write!(to, "<h2>{}</h2>", escape(message));
-    calls(&asks.asks, &mut to);
-    more_calls(&asks.asks, &mut to);
+    calls(&asks.asks, APPROVAL, &mut to);
+    calls(&asks.asks, DENIAL, &mut to);
     others(asks, &mut to);
     let digest = asks.digest.as_deref().unwrap_or_default();
     let _ = write!(to, "<form method=\"post\"><input type=\"hidden\" name=\"digest\" value=\"{}\">", escape(digest));
@@ -62,43 +63,45 @@ fn about(linked: &Linked, to: &mut String) {
     let _ = write!(to, "<table>{rows}</table>");
 }
 
-/// The calls that an approval allows.
-fn calls(asks: &Value, to: &mut String) {
-    let calls = asks.get("calls").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+/// A list of calls: its name, the name of its remainder, its title, and a note on the remainder.
+type List = [&'static str; 4];
+const APPROVAL: List = ["calls", "more_calls", "Your approval allows these calls:", "And further calls, not covered."];
+const DENIAL: List = ["on_denial", "more_on_denial", "If you deny, these calls may be made:", "And further calls."];
+
+fn calls(asks: &Value, [list, more, title, further]: List, to: &mut String) {
+    let calls = asks.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if calls.is_empty() {
         return;
     }
-    let _ = write!(to, "<p>Your approval allows these calls:</p>");
+    let _ = write!(to, "<h3>{title}</h3>");
     for call in calls {
-        let text = |field: &str| call.get(field).and_then(Value::as_str);
-        let tool = text("tool").or_else(|| text("workflow")).map(|name| format!(" {name}")).unwrap_or_default();
-        let head = format!("{} ({}{tool})", text("step").unwrap_or_default(), text("kind").unwrap_or_default());
-        let _ = match call.get("input") {
-            Some(input) => write!(to, "<p>{}</p><pre>{}</pre>", escape(&head), escape(&format!("{input:#}"))),
-            None if call.get("too_large_to_show").is_some() => {
-                let digest = text("digest").unwrap_or_default();
-                write!(to, "<p>{}: too large to show, digest {}</p>", escape(&head), escape(digest))
-            }
-            None => write!(to, "<p>{}: its arguments are not yet known, and not covered</p>", escape(&head)),
-        };
+        let note = not_covered(call).map(|why| format!(" ({why})")).unwrap_or_default();
+        let also = if call.get("also_if_approved").is_some() { " (also made if you approve)" } else { "" };
+        let _ = write!(to, "<p>{}{}{also}</p>", escape(&call_name(call)), escape(&note));
+        if let Some(input) = call.get("input") {
+            let _ = write!(to, "<pre>{}</pre>", escape(&format!("{input:#}")));
+        }
     }
-}
-
-fn more_calls(asks: &Value, to: &mut String) {
-    if asks.get("more_calls").is_some() {
-        let _ = write!(to, "<p>And further calls, which are not covered.</p>");
+    if asks.get(more).is_some() {
+        let _ = write!(to, "<p>{further}</p>");
+    }
+    if calls.iter().any(|call| call["input"].to_string().contains("{{secrets.")) {
+        let _ = write!(
+            to,
+            "<p class=\"soft\">Secrets appear by name. Their values are filled in when a call is made, and may change until then.</p>"
+        );
     }
 }
 
 fn others(asks: &Approval, to: &mut String) {
     let _ = write!(to, "<p class=\"soft\">Asked by a run of {}", escape(&asks.created_by));
-    if let Some(until) = asks.until {
-        let _ = write!(to, ", until {until}");
-    }
     if !asks.approved_by.is_empty() {
         let _ = write!(to, "; approved so far by {}", escape(&asks.approved_by.join(", ")));
     }
-    let _ = write!(to, ".</p>");
+    let _ = write!(to, ".</p><p><strong>{}</strong></p>", without_answer(asks.until, asks.on_timeout));
+    for warning in &asks.warnings {
+        let _ = write!(to, "<p class=\"soft\">Warning: {}</p>", escape(warning));
+    }
 }
 
 fn filled(schema: &Value, sent: Option<&Sent>, to: &mut String) {

@@ -32,7 +32,7 @@ async fn an_attempt_claimed_by_two_processes_goes_to_one() {
     for per_org in [None, Some(60)] {
         let mut empty = 0;
         while empty < 2 && (per_org.is_some() || seen.len() < 40) {
-            let ask = |node: i64| Claim { node: NodeId(node), limit: 5, after: OrgId(0), per_org };
+            let ask = |node: i64| Claim { per_org, ..Claim::new(NodeId(node), 5) };
             let (first, second) = tokio::join!(one.claim(ask(1)), other.claim(ask(2)));
             for claimed in [first.unwrap(), second.unwrap()] {
                 empty += usize::from(claimed.is_empty());

@@ -125,12 +125,12 @@ async fn a_silent_node_loses_its_lease_and_finds_out() {
     born.work.put = vec![work("a", ORG, 1, Some(NODE)), work("b", ORG, 1, Some(NodeId(8)))];
     accepted(&quiet, born).await;
     loud.give_up_silent().await.unwrap();
-    assert!(loud.orphans(10).await.unwrap().is_empty());
+    assert!(loud.orphans(None, 10).await.unwrap().is_empty());
     assert!(quiet.beat(NODE).await.unwrap());
     let orphans = eventually("a lease to expire", async || {
         assert!(loud.beat(NodeId(8)).await.unwrap());
         loud.give_up_silent().await.unwrap();
-        Some(loud.orphans(10).await.unwrap()).filter(|orphans| !orphans.is_empty())
+        Some(loud.orphans(None, 10).await.unwrap()).filter(|orphans| !orphans.is_empty())
     })
     .await;
     assert_eq!(orphans.iter().map(|work| work.key.path.as_str()).collect::<Vec<_>>(), ["a"]);

@@ -69,6 +69,29 @@ async fn a_newer_schema_is_refused_and_left_unchanged_unless_it_is_compatible() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_nodes_that_do_not_name_their_organisation_are_in_its_feed() {
+    let (store, schema) = super::fresh().await;
+    for commit in [create(1), next(1, 1), next(1, 2)] {
+        accepted(&store, commit).await;
+    }
+    let all = store.feed(&Progress::default(), 10).await.unwrap();
+    schema.execute("UPDATE workflow_events SET org = NULL WHERE version = 2");
+    assert_eq!(store.feed_of(ORG, &Progress::default(), 10).await.unwrap(), all);
+    assert!(store.feed_of(OrgId(99), &Progress::default(), 10).await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_of_a_store_of_the_first_schema_gets_its_organisations() {
+    let (store, schema) = super::fresh().await;
+    accepted(&store, create(1)).await;
+    drop(store);
+    schema.execute("ALTER TABLE workflow_events DROP COLUMN org; UPDATE stepwell_schema SET version = 1");
+    let store = super::open(schema.url()).await;
+    assert_eq!(store.feed_of(ORG, &Progress::default(), 10).await.unwrap().len(), 1);
+    schema.execute("DO $$ BEGIN ASSERT (SELECT org FROM workflow_events) = 1, 'it was not migrated'; END $$");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_processes_can_create_the_schema_concurrently() {
     let schema = Cluster::shared().schema();
     let options = PostgresOptions::new(schema.url());
