@@ -159,7 +159,8 @@ impl PgStore {
 
 /// Whether tallies were started: from then on older programs cannot use the database.
 async fn is_tallied(db: &Session) -> DbResult<bool> {
-    let sql = "SELECT 1 FROM stepwell_schema WHERE id = 1 AND usable_by >= $1";
+    let sql = "SELECT 1 FROM stepwell_schema WHERE id = 1
+                 AND (usable_by >= $1 OR EXISTS (SELECT 1 FROM tallies))";
     Ok(db.one(sql, args![schema::with_tallies()]).await?.is_some())
 }
 

@@ -7,6 +7,7 @@ mod claims;
 mod commits;
 mod definitions;
 mod differential;
+mod evidence;
 mod groups;
 mod mail;
 mod memory;
@@ -20,7 +21,7 @@ mod sqlite;
 mod trees;
 
 mod cases {
-    pub use crate::{claims::*, commits::*, definitions::*, groups::*, mail::*, pages::*};
+    pub use crate::{claims::*, commits::*, definitions::*, evidence::*, groups::*, mail::*, pages::*};
     pub use crate::{registry::*, retention::*, search::*, trees::*};
 }
 
@@ -100,6 +101,8 @@ macro_rules! suites {
             positions_are_never_reused,
             rows_are_counted_by_table,
             the_integrity_check_passes_after_every_kind_of_write,
+            tallies_hold_when_some_commits_of_a_batch_are_refused,
+            tallies_hold_after_a_change_of_key_and_a_refused_one,
             a_record_is_found_by_its_id_and_by_its_key,
             ids_and_keys_are_unique_within_their_kind,
             a_record_is_replaced_only_at_the_version_it_was_read_at,

@@ -10,7 +10,7 @@ fn record(kind: &str, id: &str, key: &str) -> Record {
     Record { kind: kind.into(), id: id.into(), org: ORG, key: key.into(), due: None, body, version: 0 }
 }
 
-fn entry(org: OrgId, by: &str, action: &str, target: &str) -> NewAudit {
+pub fn entry(org: OrgId, by: &str, action: &str, target: &str) -> NewAudit {
     let (by, action, target, detail) = (by.into(), action.into(), target.into(), "{}".into());
     NewAudit { org, at: Time(7), by, action, target, detail }
 }
