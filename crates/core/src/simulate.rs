@@ -23,6 +23,8 @@ pub struct World<'g> {
     pub now: Time,
     /// What one transition may cost.
     pub budget: Budget,
+    /// How many times in a row the node of a step may be lost before a person has to decide.
+    pub max_losses: u8,
     /// Attempts that an executor is running.
     pub running: BTreeSet<(At, u32)>,
     pub children: BTreeSet<(At, u32)>,
@@ -52,6 +54,7 @@ impl<'g> World<'g> {
             run: Run::new("run_simulated", seed, max_duration),
             now: EPOCH,
             budget: Budget::UNLIMITED,
+            max_losses: u8::MAX,
             running: BTreeSet::new(),
             children: BTreeSet::new(),
             timers: BTreeMap::new(),
@@ -68,7 +71,7 @@ impl<'g> World<'g> {
     pub fn feed(&mut self, event: Event) -> Fed {
         let before = self.run.status.is_terminal();
         let retry = matches!(event, Event::Retried { .. });
-        let env = Env { budget: self.budget, ..Env::plain(self.now, &callback) };
+        let env = Env { budget: self.budget, max_losses: self.max_losses, ..Env::plain(self.now, &callback) };
         let transition = match advance(self.graph, &mut self.run, event, env) {
             Ok(transition) => transition,
             Err(ignored) => return Ok(Err(ignored)),
@@ -82,7 +85,7 @@ impl<'g> World<'g> {
 
     /// Retries a finished run under a newer version.
     pub fn retry_onto(&mut self, newer: Newer<'g>) -> Fed {
-        let env = Env { budget: self.budget, ..Env::plain(self.now, &callback) };
+        let env = Env { budget: self.budget, max_losses: self.max_losses, ..Env::plain(self.now, &callback) };
         let transition = match retry_onto(self.graph, newer, &mut self.run, someone().into(), env) {
             Ok(transition) => transition,
             Err(ignored) => return Ok(Err(ignored)),

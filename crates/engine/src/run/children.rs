@@ -245,6 +245,11 @@ async fn start_one(runner: &Arc<Runner>, parent: &ParentRun, action: ChildAction
     Started::All
 }
 
+/// Whether the notice asks for the start of a child.
+pub fn is_start(notice: &str) -> bool {
+    child_named(notice).is_some_and(|(task, ..)| task == ChildTask::Start)
+}
+
 /// Whether the run still waits for the child of this notice.
 pub fn is_awaited(live: &Live, notice: &str) -> bool {
     child_named(notice).is_some_and(|(_, path, attempt)| awaited_child(live, path, attempt).is_some())

@@ -208,6 +208,9 @@ fn is_news(live: &Live, message: &Message) -> bool {
             let step = live.run.find(graph, &key.path).and_then(|at| live.run.step(graph, at));
             !step.is_some_and(|state| state.phase == Phase::Running && state.attempt == key.attempt)
         }
+        // A start that the run seems not to wait for would be cancelled.
+        Message::Notices(keys) => keys.iter().any(|key| children::is_start(key) && !children::is_awaited(live, key)),
+        Message::ChildStarted { notice } => !children::is_awaited(live, notice),
         Message::Reconcile => true,
         _ => false,
     }

@@ -62,6 +62,8 @@ async fn begin(sim: &Arc<Sim>) {
             slots_per_org: sim.mood.slots_per_org,
             live_runs: sim.mood.live_runs,
             poll: sim.mood.poll,
+            // No real node dies this often: a run would be quarantined for being there, and wait for a person.
+            max_losses: u8::MAX,
             budget: Budget { decisions: sim.mood.decisions, run_bytes: sim.mood.run_bytes, ..Budget::default() },
             clock: Arc::new(sim.clock),
             plans: plans(sim),

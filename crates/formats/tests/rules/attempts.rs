@@ -40,10 +40,12 @@ fn a_lost_node_does_not_count_as_an_attempt() {
 }
 
 #[test]
-fn a_step_whose_node_is_lost_every_time_fails() {
-    let mut events = vec!["a lost"; 26];
-    events.push("~a lost");
-    check(RETRY, &events, "a=failed#26 b=skipped | failed");
+fn a_step_whose_node_is_lost_three_times_in_a_row_waits_for_a_person() {
+    check(RETRY, &["a lost", "a lost"], "a=running#3 | running");
+    check(RETRY, &["a lost", "a lost", "a lost", "~a lost"], "a=unsure#3 | paused");
+    check(RETRY, &["a lost", "a lost", "a lost", "a again"], "a=running#4 | running");
+    check(RETRY, &["a lost", "a lost", "a lost", "a happened"], "a=success#3 b=running | running");
+    check(RETRY, &["a lost", "a lost", "a lost", "a given up"], "a=failed#3 b=skipped | failed");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
 use stepwell_core::event::{Answer, Event, Failure, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
+use stepwell_core::limits::MAX_LOSSES;
 use stepwell_core::plan::{Budget, Newer, Transition};
 use stepwell_core::run::{At, Phase};
 use stepwell_core::simulate::{Broken, World, someone};
@@ -39,7 +40,7 @@ impl<'g> Story<'g> {
 
     pub fn start_within(definition: &'g Definition, input: Value, budget: Budget) -> Story<'g> {
         let mut world = World::new(&definition.graph, 1, definition.max_duration);
-        world.budget = budget;
+        (world.budget, world.max_losses) = (budget, MAX_LOSSES);
         let event = Event::Triggered { body: Arc::new(input), headers: None, by: someone(), queued: false };
         world.feed(event).unwrap().unwrap();
         Story { world }

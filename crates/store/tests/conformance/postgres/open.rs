@@ -85,7 +85,10 @@ async fn the_log_of_a_store_of_the_first_schema_gets_its_organisations() {
     let (store, schema) = super::fresh().await;
     accepted(&store, create(1)).await;
     drop(store);
-    schema.execute("ALTER TABLE workflow_events DROP COLUMN org; UPDATE stepwell_schema SET version = 1");
+    schema.execute(
+        "ALTER TABLE workflow_events DROP COLUMN org; ALTER TABLE workflow_runs DROP COLUMN root;
+         ALTER TABLE nodes DROP COLUMN tallies; DROP TABLE tallies; UPDATE stepwell_schema SET version = 1",
+    );
     let store = super::open(schema.url()).await;
     assert_eq!(store.feed_of(ORG, &Progress::default(), 10).await.unwrap().len(), 1);
     schema.execute("DO $$ BEGIN ASSERT (SELECT org FROM workflow_events) = 1, 'it was not migrated'; END $$");
