@@ -64,7 +64,7 @@ class Part:
         with open(self.log, errors="replace") as log:
             found = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", log.read())
         self.passed, self.failed, ignored = (sum(int(row[n]) for row in found) for n in range(3))
-        if self.fault is None and self.passed != self.tests:
+        if self.fault is None and self.passed + ignored != self.tests:
             self.fault = f"{self.tests} tests are listed, {self.passed} passed and {ignored} were ignored"
         if self.fault and not self.failed:
             self.failed = 1

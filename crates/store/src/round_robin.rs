@@ -10,8 +10,8 @@ pub struct Queue<T> {
 /// Returns up to `limit` items. The queue with the fewest items, counting those already held, is always next, so that
 /// the queues end up with equal shares.
 pub fn fewest_first<T>(queues: Vec<Queue<T>>, limit: usize) -> Vec<T> {
-    let turns = queues.into_iter().flat_map(|queue| (queue.held..).zip(queue.ready));
-    let mut turns: Vec<(u32, T)> = turns.collect();
+    let turns = queues.into_iter().flat_map(|queue| (u64::from(queue.held)..).zip(queue.ready));
+    let mut turns: Vec<(u64, T)> = turns.collect();
     // Stable: queues with equally many items keep their order.
     turns.sort_by_key(|(turn, _)| *turn);
     turns.truncate(limit);
@@ -38,6 +38,6 @@ mod tests {
     fn an_organisation_that_executes_much_waits_for_the_others_to_catch_up() {
         check([(2, &[1, 2, 3]), (0, &[10, 11, 12])], 4, &[10, 11, 1, 12]);
         check([(9, &[1]), (1, &[10])], 1, &[10]);
-        check([(u32::MAX - 1, &[1, 2]), (0, &[10])], 9, &[10, 1]);
+        check([(u32::MAX, &[1, 2]), (0, &[10])], 9, &[10, 1, 2]);
     }
 }

@@ -1,12 +1,16 @@
 //! Channels for notifications: made, tried and removed, with what opens them kept out of sight.
 
-use crate::served::{CHAIN, Served};
+use crate::harness::Installation;
+use crate::served::Served;
 use std::io::Write;
 use std::process::Stdio;
 
 #[test]
 fn a_channel_is_made_tried_and_removed() {
-    let served = Served::with(&[CHAIN]);
+    let place = Installation::new();
+    // Nodes that share a database are given their key.
+    place.master_key(Some(&"5a".repeat(32)));
+    let served = Served::on(place, "127.0.0.1:0");
     let place = &served.place;
     let url = stepwell_testing::listen(|_| ("200 OK", "{}".into()));
     let hook = format!("{url}/s3cret");

@@ -262,7 +262,8 @@ mod tests {
 
     #[tokio::test]
     async fn properties_that_a_subschema_knows_count_as_evaluated() {
-        let schema = json!({"properties": {"a": true}, "unevaluatedProperties": false, "$defs": {"d": {"properties": {"d": true}}},
+        let schema = json!({"properties": {"a": true}, "unevaluatedProperties": false,
+            "$defs": {"d": {"properties": {"d": true}}},
             "allOf": [{"properties": {"b": true}}, {"$ref": "#/$defs/d"}], "anyOf": [{"properties": {"c": {"const": 1}}}]});
         assert_eq!(faults(schema.clone(), json!({"a": 1, "b": 1, "c": 1, "d": 1})).await, Ok(Vec::new()));
         assert_eq!(faults(schema, json!({"a": 1, "z": 1})).await.map(|faults| faults.len()), Ok(1));
