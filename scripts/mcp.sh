@@ -61,9 +61,12 @@ inspect "${http[@]}" --method resources/read --uri stepwell://workflows/inspecte
 grep -q inspected "$place/said" || { cat "$place/said" >&2; exit 1; }
 echo "ok: define, list, start, read (Inspector, http and stdio)"
 
-# Workflows stand in for the tools that the suite looks for, where a workflow can.
+# Workflows stand in for the tools that the suite looks for, where a workflow can. A person defines them: what an agent
+# exposes is held until a person accepts it.
 fixture() {
-  curl -sS --fail-with-body -o /dev/null -H "Authorization: Bearer $key" --data-binary @- "$url/api/v1/workflows"
+  local admin
+  admin=$(cat "$place/data/admin.key")
+  curl -sS --fail-with-body -o /dev/null -H "Authorization: Bearer $admin" --data-binary @- "$url/api/v1/workflows"
 }
 fixture <<'JSON'
 {"name": "test_simple_text", "expose_as_tool": true, "tasks": {"nap": {"sleep": 0}}}

@@ -102,9 +102,11 @@ def parts():
             continue
         command = [executable, *(["--nocapture"] if name in VERBOSE else [])]
         part = {"command": command, "cwd": directory, "busy": name in BUSY, "tests": tests}
-        yield Part(name, **part)
+        # As cargo sets it.
+        env = {"CARGO_MANIFEST_DIR": directory}
+        yield Part(name, env=env, **part)
         if name in EITHER_STORE:
-            yield Part(f"{name} on PostgreSQL", env={"STEPWELL_TEST_STORE": "postgres"}, **part)
+            yield Part(f"{name} on PostgreSQL", env={"STEPWELL_TEST_STORE": "postgres", **env}, **part)
     binary = {"STEPWELL_BINARY": os.path.join(TARGET, "debug", "stepwell")}
     yield Part("documentation tests", ["cargo", "test", "--workspace", "--doc", "--quiet"], busy=True)
     yield Part("browser tests", ["npm", "--prefix", "ui", "run", "--silent", "e2e"], busy=True)

@@ -78,6 +78,7 @@ pub fn engine(home: &Home, reach: Reach, servers: Connect) -> anyhow::Result<Con
         ..stepwell_steps::Config::default()
     };
     let mut config = Config::new(stepwell_steps::kinds(steps.clone()));
+    config.max_losses = home.config.quarantine_after;
     config.courier = Some(stepwell_steps::courier(&steps));
     config.vault = vault;
     if let Some(upstreams) = upstreams {

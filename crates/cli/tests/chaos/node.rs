@@ -36,7 +36,11 @@ impl Node {
         let proxy = Proxy::to(cluster.address());
         let database = proxy.url(cluster.url());
         let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join("stepwell.yaml"), format!("drain: {}s\n", DRAIN.as_secs())).unwrap();
+        std::fs::write(
+            directory.path().join("stepwell.yaml"),
+            format!("drain: {}s\nquarantine_after: 255\n", DRAIN.as_secs()),
+        )
+        .unwrap();
         Node { name, proxy, directory, database, process: Mutex::default() }
     }
 

@@ -57,6 +57,8 @@ pub struct Config {
     /// Whether steps may call this server itself.
     pub own_address: bool,
     pub javascript: Javascript,
+    /// How many times in a row the process may end while a step runs or a run is recovered, before a person decides.
+    pub quarantine_after: u8,
     pub limits: Limits,
     /// Includes the built-in plans.
     pub plans: BTreeMap<String, Plan>,
@@ -317,6 +319,7 @@ impl Default for Config {
             given_private_addresses: None,
             own_address: false,
             javascript: Javascript::default(),
+            quarantine_after: stepwell_core::limits::MAX_LOSSES,
             limits: Limits::default(),
             plans: Plan::built_in(),
             default_plan: "unlimited".into(),

@@ -44,6 +44,11 @@ pub fn positive(value: &Value) -> Result<NonZeroU32, Wrong> {
 }
 
 /// An integer, or `unlimited`.
+pub fn small(value: &Value) -> Result<u8, Wrong> {
+    let number = value.as_u64().and_then(|number| u8::try_from(number).ok()).filter(|number| *number > 0);
+    number.ok_or_else(|| needed("a number from 1 to 255", value))
+}
+
 pub fn limit(value: &Value) -> Result<Option<u64>, Wrong> {
     match value {
         Value::String(text) if text == "unlimited" => Ok(None),
