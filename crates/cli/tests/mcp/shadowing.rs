@@ -1,4 +1,4 @@
-//! Nobody receives calls that are meant for another tool: names are unique, the product's own are reserved, and a tool
+//! No tool receives calls that are meant for another one: names are unique, the product's own are reserved, and a tool
 //! that an agent exposes waits for a person.
 
 use crate::agent::Agent;

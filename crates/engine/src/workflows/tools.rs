@@ -50,7 +50,7 @@ pub struct Server {
     pub plain_names: bool,
     /// The tools that it offered last, by name.
     pub tools: Vec<Arc<Offered>>,
-    /// The tools that it offered last and that cannot be called, whoever accepts them.
+    /// The tools that it offered last and that cannot be called even if they are accepted.
     pub held: Vec<Held>,
 }
 
