@@ -37,10 +37,20 @@ class Part:
         self.env = {**os.environ, **(env or {})}
         self.tests, self.limit = tests, limit
         self.log = os.path.join(LOGS, re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".log")
-        self.seconds, self.passed, self.failed, self.fault = 0, 0, 0, None
+        # A part counts as failed until it has run, so that none can be missed.
+        self.seconds, self.passed, self.failed, self.fault = 0, 0, 1, "did not run"
 
     def run(self):
         begun = time.monotonic()
+        try:
+            self.fault = self.execute()
+        except OSError as error:
+            self.fault = f"cannot be started: {error}"
+        self.seconds = round(time.monotonic() - begun)
+        self.count()
+
+    def execute(self):
+        """What went wrong, or None."""
         with open(self.log, "w") as log:
             # A group of its own, so that a part which hangs is ended with all that it started.
             process = subprocess.Popen(
@@ -49,13 +59,11 @@ class Part:
             )
             try:
                 code = process.wait(self.limit)
-                self.fault = None if code == 0 else f"exit code {code}"
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-                self.fault = f"not finished after {self.limit} s"
-        self.seconds = round(time.monotonic() - begun)
-        self.count()
+                return f"not finished after {self.limit} s"
+        return None if code == 0 else f"exit code {code}"
 
     def count(self):
         if self.tests is None:
@@ -149,6 +157,8 @@ def main():
     os.makedirs(LOGS, exist_ok=True)
     words = sys.argv[1:]
     chosen = [part for part in parts() if not words or any(word in part.name for word in words)]
+    if not chosen:
+        sys.exit(f"no part has a name with {' or '.join(words)}")
     Lanes(chosen).run()
     for part in chosen:
         if part.fault:
