@@ -120,6 +120,7 @@ def parts():
     yield Part("browser tests", ["npm", "--prefix", "ui", "run", "--silent", "e2e"], busy=True)
     yield Part("API against its description", ["bash", "scripts/schemathesis.sh", "short"], env=binary)
     yield Part("MCP interoperability", ["bash", "scripts/mcp.sh"], env=binary)
+    yield Part("list of what tests mention", ["python3", "scripts/coverage.py"])
     yield Part("planted bugs", ["bash", "scripts/mutants.sh"], busy=True)
 
 

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Lists the stable codes, routes, settings and metrics in the code, and fails if a test mentions one of them nowhere.
+
+A mention is all that this can see: whether the test proves anything is for its reader. Text of the documents does not
+count. `<!-- tested: NAME -->` in a document names the test of the promise before it, and that test must exist.
+Commands are not listed yet. The list is written to target/coverage.md.
+"""
+
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TARGET = os.path.abspath(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")))
+# What no test mentions yet. An entry that is mentioned, or no longer in the code, must be removed.
+GAPS = set("""
+already-started bad-request concurrency-limit invalid-form invalid-message not-a-websocket not-due not-now not-startable
+not-started not-text not-waiting nothing-to-retry other-dialect stale-attempt upgrade-required
+bad_signing_secret cannot_wait host_refused item_failed loop_failed no_branch no_randomness secret_locked task_cancelled
+tls_unavailable too_many_iterations too_many_rounds unknown_kind
+stepwell_commit_batch_size stepwell_commit_seconds stepwell_database_round_trips_total stepwell_live_delay_seconds
+stepwell_live_dropped_total stepwell_notifications_total stepwell_quarantined_total stepwell_step_seconds
+stepwell_tasks_panicked_total stepwell_timer_late_seconds
+live_streams_per_organisation
+""".split())
+
+
+def read(pattern):
+    paths = glob.glob(os.path.join(ROOT, pattern), recursive=True)
+    return {os.path.relpath(path, ROOT): open(path, errors="replace").read() for path in paths if os.path.isfile(path)}
+
+
+def split():
+    """The code and the tests, by file. Unit tests are at the end of their file."""
+    code, tests = {}, read("crates/*/tests/**/*")
+    for path, text in read("crates/*/src/**/*.rs").items():
+        whole = path.endswith("/tests.rs") or "/tests/" in path
+        before, mark, after = ("", "", text) if whole else text.partition("#[cfg(test)]\nmod tests {")
+        code[path] = before
+        if whole or mark:
+            tests[path] = after
+    return code, tests
+
+
+def items(code):
+    """(kind, name) of everything that needs a test."""
+    def found(pattern, under):
+        text = "\n".join(text for path, text in code.items() if path.startswith(under))
+        return set(re.findall(pattern, text, re.M))
+
+    problems = found(r'(?:Problem::new\([^;{]*?|bad_request\(\s*|StatusCode::\w+, )"([a-z-]+)"', "crates/server/src")
+    problems |= found(r'=> "([a-z-]+)",', "crates/server/src/error.rs")
+    problems |= found(r'=> "([a-z-]+)",', "crates/server/src/guard.rs")
+    read_field = r'fields\s*\.(?:get|take|set|list|section|named)\(\s*"(\w+)"'
+    kinds = {
+        "problem": problems,
+        "step error": found(r'Failure::(?:new|retryable)\(\s*"([a-z_]+)"', "crates/"),
+        "fault": found(r'^    [A-Z_]+ "([a-z-]+)"', "crates/formats/src/code.rs"),
+        "route": found(r'utoipa::path\(\s*\w+,\s*path = "([^"]+)"', "crates/server/src"),
+        "setting": found(read_field, "crates/server/src/config/"),
+        "metric": found(r'"(stepwell_[a-z_]+)"', "crates/"),
+    }
+    for kind, names in kinds.items():
+        if not names:
+            sys.exit(f"no {kind} was found in the code: the pattern for it is out of date")
+        yield from ((kind, name) for name in sorted(names))
+
+
+def pattern(kind, name):
+    if kind == "route":
+        pieces = [re.escape(piece) for piece in re.split(r"\{[^}]*\}", name)]
+        return re.compile(r"[^\n]*?".join(pieces) + r"(?![\w/-])")
+    return re.compile(r"(?<![\w-])" + re.escape(name) + r"(?![\w-])")
+
+
+def main():
+    code, tests = split()
+    rows, faults, seen = [], [], set()
+    for kind, name in items(code):
+        seen.add(name)
+        at = pattern(kind, name)
+        place = next((path for path in sorted(tests) if at.search(tests[path])), None)
+        rows.append(f"| {kind} | `{name}` | {place or 'none'} |")
+        if place is None and name not in GAPS:
+            faults.append(f"{kind} {name}: no test mentions it")
+        if place and name in GAPS:
+            faults.append(f"{kind} {name}: {place} mentions it now; remove it from GAPS")
+    faults += [f"{name}: no longer in the code; remove it from GAPS" for name in sorted(GAPS - seen)]
+    for path, text in sorted(read("docs/*.md").items()):
+        for name in re.findall(r"<!-- tested: (\w+) -->", text):
+            place = next((test for test in sorted(tests) if re.search(rf"\bfn {name}\(", tests[test])), None)
+            rows.append(f"| promise of {path} | `{name}` | {place or 'none'} |")
+            if place is None:
+                faults.append(f"{path}: there is no test {name}")
+    os.makedirs(TARGET, exist_ok=True)
+    with open(os.path.join(TARGET, "coverage.md"), "w") as out:
+        out.write("\n".join(["| what | name | first test that mentions it |", "| --- | --- | --- |", *rows]) + "\n")
+    print("\n".join(faults) or f"{len(rows)} listed, {len(GAPS)} known gaps")
+    sys.exit(bool(faults))
+
+
+main()
