@@ -1,7 +1,7 @@
-// How the dashboard is built: hashed names, compressed copies beside each file, and the size of the first load printed.
-import { readdir, readFile, writeFile } from "node:fs/promises";
+// How the dashboard is built: hashed names, files stored compressed, and the size of the first load printed.
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
@@ -10,25 +10,23 @@ import { defineConfig } from "vitest/config";
 const FIRST_LOAD_LIMIT = 300 * 1024;
 const server = process.env.STEPWELL_URL ?? "http://127.0.0.1:7070";
 
-/** Writes `.gz` and `.br` beside compressible files, and measures the first load. */
+/** Replaces compressible files with their `.gz`, the only form the binary embeds, and measures the first load. */
 function compressed(): Plugin {
   return {
     name: "compressed",
     apply: "build",
     async closeBundle() {
       const dist = path.resolve("dist");
+      const html = await readFile(path.join(dist, "index.html"), "utf8");
       const sizes = new Map<string, number>();
       for (const entry of await readdir(dist, { recursive: true, withFileTypes: true })) {
         const file = path.join(entry.parentPath, entry.name);
         if (!entry.isFile() || !/\.(js|css|html|svg)$/.test(file)) continue;
-        const bytes = await readFile(file);
-        const gzip = gzipSync(bytes, { level: 9 });
-        const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } });
+        const gzip = gzipSync(await readFile(file), { level: 9 });
         sizes.set(`/${path.relative(dist, file)}`, gzip.length);
-        if (gzip.length < bytes.length) await writeFile(`${file}.gz`, gzip);
-        if (brotli.length < bytes.length) await writeFile(`${file}.br`, brotli);
+        await writeFile(`${file}.gz`, gzip);
+        await rm(file);
       }
-      const html = await readFile(path.join(dist, "index.html"), "utf8");
       const first = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map((found) => found[1] ?? "");
       const total = ["/index.html", ...first].reduce((sum, name) => sum + (sizes.get(name) ?? 0), 0);
       console.log(`first load: ${(total / 1024).toFixed(1)} KB gzipped (limit ${FIRST_LOAD_LIMIT / 1024} KB)`);

@@ -1,7 +1,11 @@
 //! The dashboard: files built from `ui/` and embedded in the binary, or a placeholder page if it was built without
 //! them.
 //!
-//! Nothing is compressed at run time: `npm run build` writes compressed copies of the files.
+//! Nothing is compressed at run time: `npm run build` replaces what can be compressed with its gzip form. For a client
+//! that does not accept gzip the file is decompressed.
+
+use std::borrow::Cow;
+use std::io::Read;
 
 use axum::Router;
 use axum::body::Body;
@@ -12,7 +16,8 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use rust_embed::{EmbeddedFile, RustEmbed};
+use flate2::read::GzDecoder;
+use rust_embed::RustEmbed;
 
 #[derive(RustEmbed)]
 #[folder = "../../ui/dist"]
@@ -60,18 +65,25 @@ fn asset(name: &str, headers: HeaderMap) -> Response {
 }
 
 struct Chosen {
-    file: EmbeddedFile,
+    data: Cow<'static, [u8]>,
+    hash: [u8; 32],
     encoding: Option<&'static str>,
 }
 
-/// The smallest copy that the client accepts.
+/// The form of a file that the client accepts.
 fn chosen(name: &str, headers: &HeaderMap) -> Option<Chosen> {
+    if let Some(file) = Files::get(name) {
+        return Some(Chosen { hash: file.metadata.sha256_hash(), data: file.data, encoding: None });
+    }
+    let file = Files::get(&format!("{name}.gz"))?;
+    let hash = file.metadata.sha256_hash();
     let accepted = headers.get(ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
-    let copies = [("br", ".br"), ("gzip", ".gz")];
-    let copy = copies.into_iter().filter(|(encoding, _)| accepts(accepted, encoding)).find_map(|(encoding, ending)| {
-        Some(Chosen { file: Files::get(&format!("{name}{ending}"))?, encoding: Some(encoding) })
-    });
-    copy.or_else(|| Some(Chosen { file: Files::get(name)?, encoding: None }))
+    if accepts(accepted, "gzip") {
+        return Some(Chosen { data: file.data, hash, encoding: Some("gzip") });
+    }
+    let mut plain = Vec::new();
+    GzDecoder::new(file.data.as_ref()).read_to_end(&mut plain).ok()?;
+    Some(Chosen { data: plain.into(), hash, encoding: None })
 }
 
 /// Whether `Accept-Encoding` allows an encoding: listed, and not with a weight of zero.
@@ -84,15 +96,16 @@ fn accepts(accepted: &str, encoding: &str) -> bool {
 }
 
 fn answer(name: &str, found: Chosen, headers: &HeaderMap) -> Response {
-    let hash = found.file.metadata.sha256_hash();
-    let tag = format!("\"{}\"", hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>());
+    let form = found.encoding.unwrap_or("plain");
+    let hash = found.hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>();
+    let tag = format!("\"{hash}-{form}\"");
     let known = headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
     let known = known.is_some_and(|known| known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag));
     // Asset names contain a content hash. The page lists them, so it is always revalidated.
     let keep = if name.starts_with("assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
     let mut response = match known {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Body::from(found.file.data).into_response(),
+        false => Body::from(found.data).into_response(),
     };
     let is = response.headers_mut();
     is.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
@@ -133,8 +146,8 @@ mod tests {
 
     #[test]
     fn every_file_of_the_build_has_a_type() {
-        for name in Files::iter().filter(|name| !name.ends_with(".br") && !name.ends_with(".gz")) {
-            assert_ne!(kind(&name), "application/octet-stream", "{name}");
+        for name in Files::iter() {
+            assert_ne!(kind(name.trim_end_matches(".gz")), "application/octet-stream", "{name}");
         }
     }
 }
