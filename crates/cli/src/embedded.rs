@@ -60,7 +60,10 @@ pub fn engine(home: &Home, reach: Reach, servers: Connect) -> anyhow::Result<Con
     let vault = home.vault()?;
     let sealed = SealedStore::new(home.store.clone(), vault.clone(), Arc::new(EnvironmentSecrets));
     let egress = Egress { allow_private: reach.private };
-    let configured = home.config.mcp_servers.iter().map(|(name, server)| server_config(name, server));
+    let authorities = home.config.authorities().map_err(anyhow::Error::msg)?;
+    let configured = home.config.mcp_servers.iter();
+    let configured = configured
+        .map(|(name, server)| ServerConfig { authorities: authorities.clone(), ..server_config(name, server) });
     let upstreams = match configured.collect::<Vec<_>>() {
         configured if configured.is_empty() || servers == Connect::No => None,
         configured => {
@@ -71,6 +74,7 @@ pub fn engine(home: &Home, reach: Reach, servers: Connect) -> anyhow::Result<Con
     let steps = stepwell_steps::Config {
         egress,
         own_address: reach.own,
+        authorities,
         javascript: javascript(&home.config.javascript),
         smtp: home.config.smtp.as_ref().map(smtp),
         connections: Arc::new(sealed),
@@ -115,6 +119,7 @@ fn server_config(name: &str, server: &McpServer) -> ServerConfig {
         transport,
         plain_names: server.plain_names,
         connect_timeout: Duration::from_millis(server.timeout.0),
+        authorities: Default::default(),
         keeper: if cfg!(target_os = "linux") { vec!["/proc/self/exe".into(), KEEPER.into()] } else { Vec::new() },
     }
 }

@@ -20,6 +20,7 @@ pub use tool::{Tool, ToolSpec, Tools};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_engine::{Connections, Kinds};
+use stepwell_store::tls::Authorities;
 
 /// The operator's settings for outgoing calls. Has no `Debug`: it holds credentials.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub struct Config {
     pub own_address: OwnAddress,
     /// Limit for establishing a connection, including DNS and TLS. The engine limits the attempt as a whole.
     pub connect_timeout: Duration,
+    /// Certificate authorities to trust besides the system's.
+    pub authorities: Authorities,
     /// Base URL of the Pushover service, without the API path.
     pub pushover_url: String,
     /// Default recipient of `pushover_send`, used if the arguments name none.
@@ -54,6 +57,7 @@ impl Default for Config {
             egress: Egress::default(),
             own_address: OwnAddress::default(),
             connect_timeout: Duration::from_secs(10),
+            authorities: Authorities::default(),
             pushover_url: "https://api.pushover.net".into(),
             pushover_user: variable("PUSHOVER_USER"),
             pushover_token: variable("PUSHOVER_TOKEN"),
@@ -70,7 +74,7 @@ impl Default for Config {
 pub fn kinds(config: Config) -> Kinds {
     let client = client(&config);
     let tools = tools::built_in(&config, &client);
-    let query = query::QueryKind::new(config.connections, config.egress, config.connect_timeout);
+    let query = query::QueryKind::new(&config);
     Kinds::default()
         .with("http", http::HttpKind::new(client.clone()))
         .with("javascript", javascript::JavascriptKind::new(config.javascript, client))

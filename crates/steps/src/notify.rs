@@ -32,7 +32,7 @@ pub fn courier(config: &Config) -> Arc<dyn Courier> {
             pushover_url: config.pushover_url.clone(),
             pushover_token: config.pushover_token.clone(),
         },
-        mail: config.smtp.as_ref().map(Mail::new),
+        mail: config.smtp.as_ref().map(|smtp| Mail::new(smtp, &config.authorities)),
     })
 }
 

@@ -1,11 +1,13 @@
 //! A real PostgreSQL server in a directory that goes away. What it acknowledges is on disk, as in life.
 
+use crate::certificates::Identity;
 use crate::programs::{self, User};
 use crate::schema::{self, Schema};
 use crate::{LOOK, PATIENCE};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{LazyLock, Mutex, MutexGuard};
@@ -69,6 +71,31 @@ impl Cluster {
             }
         }
         panic!("PostgreSQL does not start:\n{}", said());
+    }
+
+    /// One that also accepts TLS, under the name `localhost`.
+    pub fn start_with_tls(identity: &Identity) -> Cluster {
+        let cluster = Cluster::start();
+        cluster.present(identity);
+        cluster
+    }
+
+    /// Restarts it with this certificate.
+    pub fn present(&self, identity: &Identity) {
+        let own = self.own();
+        self.stop();
+        for (name, text) in [("server.crt", &identity.certificate), ("server.key", &identity.key)] {
+            let path = own.directory.join("data").join(name);
+            std::fs::write(&path, text).unwrap();
+            // PostgreSQL refuses a key that others can read.
+            std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+            if let Some(user) = own.user {
+                user.own(&path);
+            }
+        }
+        let settings = own.directory.join("data/postgresql.auto.conf");
+        std::fs::write(&settings, "ssl = on\n").unwrap();
+        self.start_again();
     }
 
     /// Of the database `postgres`, as a user who may do everything.

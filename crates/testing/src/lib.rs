@@ -10,6 +10,7 @@
 
 mod api;
 mod call;
+mod certificates;
 mod cluster;
 mod engine;
 mod outside;
@@ -24,6 +25,7 @@ mod wait;
 
 pub use api::{Answer, Api};
 pub use call::{failure, step_call, success};
+pub use certificates::{Authority, Identity};
 pub use cluster::Cluster;
 pub use engine::{ADMIN, AGENT, EngineHarness, START, chain, list, policy};
 pub use outside::{Outside, Request, listen};

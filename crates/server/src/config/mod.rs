@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use stepwell_core::time::Millis;
 use stepwell_engine::Vault;
+use stepwell_store::tls::Authorities;
 use stepwell_store::{Location, PostgresOptions, without_password};
 
 /// The validated configuration.
@@ -56,6 +57,8 @@ pub struct Config {
     pub given_private_addresses: Option<bool>,
     /// Whether steps may call this server itself.
     pub own_address: bool,
+    /// See [`Config::authorities`].
+    pub extra_ca_file: Option<PathBuf>,
     pub javascript: Javascript,
     /// How many times in a row the process may end while a step runs or a run is recovered, before a person decides.
     pub quarantine_after: u8,
@@ -318,6 +321,7 @@ impl Default for Config {
             drain: Millis::from_secs(30),
             given_private_addresses: None,
             own_address: false,
+            extra_ca_file: None,
             javascript: Javascript::default(),
             quarantine_after: stepwell_core::limits::MAX_LOSSES,
             limits: Limits::default(),
@@ -431,6 +435,12 @@ impl Config {
             (None, None, Some(directory)) => Vault::made_when_needed(&directory.join("master.key")),
             (None, None, None) => Ok(Vault::default()),
         }
+    }
+
+    /// Certificate authorities that outgoing calls trust besides the system's.
+    pub fn authorities(&self) -> Result<Authorities, String> {
+        let read = self.extra_ca_file.as_deref().map(Authorities::read).transpose();
+        read.map(Option::unwrap_or_default).map_err(|why| format!("extra_ca_file: {why}"))
     }
 
     /// Where the data is stored: in the database if one is configured, otherwise in this directory.

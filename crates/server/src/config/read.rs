@@ -61,6 +61,7 @@ fn keys(config: &mut Config, fields: &mut Fields<'_>) {
     fields.set("drain", &mut config.drain, values::length);
     config.given_private_addresses = fields.take("private_addresses", values::flag);
     fields.set("own_address", &mut config.own_address, values::flag);
+    config.extra_ca_file = fields.take("extra_ca_file", values::text).map(PathBuf::from);
     fields.set("quarantine_after", &mut config.quarantine_after, values::small);
     fields.section("javascript", |fields| {
         config.javascript.workers = fields.take("workers", values::positive);

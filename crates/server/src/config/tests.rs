@@ -56,6 +56,7 @@ slots_per_organisation: 3
 descendants_per_run: 200
 drain: 1m
 private_addresses: true
+extra_ca_file: /etc/private-ca.pem
 limits:
   body: 512KB
   depth: 9
@@ -95,6 +96,7 @@ metrics: {token: abcdef}
     assert_eq!(config.descendants_per_run.get(), 200);
     assert_eq!(config.drain, Millis::from_secs(60));
     assert!(config.private_addresses());
+    assert_eq!(config.extra_ca_file, Some("/etc/private-ca.pem".into()));
     let limits = &config.limits;
     assert_eq!((limits.body, limits.depth.get(), limits.connections.get()), (512 * 1024, 9, 11));
     assert_eq!((limits.requests_per_second, limits.burst()), (NonZeroU32::new(50), NonZeroU32::new(200)));

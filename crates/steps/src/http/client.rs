@@ -10,11 +10,12 @@ use crate::Config;
 use crate::egress::{Egress, OwnAddress, Refused};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Certificate, Method, Response, StatusCode};
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome};
+use stepwell_store::tls::Authorities;
 
 const USER_AGENT: &str = concat!("stepwell/", env!("CARGO_PKG_VERSION"));
 const MAX_REDIRECTS: usize = 10;
@@ -44,7 +45,7 @@ impl Client {
         let (egress, own) = (config.egress, config.own_address.clone());
         let builder = || {
             let on_redirect = own.clone();
-            builder(egress, config.connect_timeout)
+            builder(egress, config.connect_timeout, &config.authorities)
                 .dns_resolver(Resolver { egress, own: own.clone() })
                 .redirect(Policy::custom(move |attempt| redirect(egress, &on_redirect, attempt)))
         };
@@ -154,9 +155,12 @@ impl Resolve for Resolver {
 }
 
 /// The settings that all HTTP clients share. The redirect policy is up to the caller.
-pub fn builder(egress: Egress, connect_timeout: Duration) -> reqwest::ClientBuilder {
+pub fn builder(egress: Egress, connect_timeout: Duration, authorities: &Authorities) -> reqwest::ClientBuilder {
     stepwell_store::tls::install();
+    // They were checked when they were read.
+    let extra = authorities.certificates().iter().filter_map(|certificate| Certificate::from_der(certificate).ok());
     reqwest::Client::builder()
+        .tls_certs_merge(extra)
         .user_agent(USER_AGENT)
         // A proxy would connect in our place, bypassing the egress rules.
         .no_proxy()

@@ -104,7 +104,8 @@ pub async fn connect(
             }
         }
         Transport::Http { url, headers } => {
-            let server = http::Endpoint { url: &url, headers: &headers, connect_timeout: config.connect_timeout };
+            let (connect_timeout, authorities) = (config.connect_timeout, &config.authorities);
+            let server = http::Endpoint { url: &url, headers: &headers, connect_timeout, authorities };
             let transport = http::transport(server, context.egress, verdict.clone())?;
             let guard = Guard::new(transport, &config.name, verdict.clone(), progress.clone());
             handler.serve_with_lifecycle(guard, handshake.lifecycle()).await

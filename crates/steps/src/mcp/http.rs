@@ -11,6 +11,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
+use stepwell_store::tls::Authorities;
 use url::Url;
 
 /// Headers that the transport sets itself.
@@ -21,6 +22,7 @@ pub struct Endpoint<'a> {
     pub url: &'a str,
     pub headers: &'a BTreeMap<String, String>,
     pub connect_timeout: Duration,
+    pub authorities: &'a Authorities,
 }
 
 pub fn transport(
@@ -34,7 +36,7 @@ pub fn transport(
     }
     egress.check_url(&url).map_err(|refused| refused.to_string())?;
     // Redirects are not followed, least of all with headers that hold secrets.
-    let client = builder(egress, server.connect_timeout).redirect(Policy::none()).build();
+    let client = builder(egress, server.connect_timeout, server.authorities).redirect(Policy::none()).build();
     let client = client.map_err(|error| format!("the HTTP client cannot be built: {error}"))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
     config.custom_headers = read(server.headers)?;

@@ -37,6 +37,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use stepwell_engine::upstream::{Held, Pins, Server, Servers, Standing};
 use stepwell_engine::{Clock, SealedStore};
+use stepwell_store::tls::Authorities;
 use stepwell_store::{OrgId, Supervisor};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -55,6 +56,8 @@ pub struct ServerConfig {
     pub plain_names: bool,
     /// Limit for connecting and listing the tools.
     pub connect_timeout: Duration,
+    /// Trusted besides the system's, for a server behind a URL.
+    pub authorities: Authorities,
     /// The program and the arguments that start a keeper for a process; empty for none. Without one, processes that
     /// leave the process group of their server outlive it.
     pub keeper: Vec<OsString>,

@@ -5,10 +5,11 @@ use lettre::address::Address;
 use lettre::message::Mailbox;
 use lettre::message::header::{ContentType, MessageId};
 use lettre::transport::smtp::authentication::Credentials;
-use lettre::transport::smtp::client::Tls;
+use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use std::time::Duration;
 use stepwell_engine::notify::{Parcel, Undelivered};
+use stepwell_store::tls::Authorities;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -45,14 +46,16 @@ pub fn check(address: &str) -> Result<(), String> {
 }
 
 impl Mail {
-    pub fn new(smtp: &Smtp) -> Result<Mail, String> {
+    pub fn new(smtp: &Smtp, authorities: &Authorities) -> Result<Mail, String> {
         let from: Mailbox = smtp.from.parse().map_err(|why| format!("`smtp.from` is not an address: {why}"))?;
-        let cannot = |why| format!("the mail server cannot be used: {why}");
-        let builder = match smtp.encryption {
-            Encryption::Tls => AsyncSmtpTransport::<Tokio1Executor>::relay(&smtp.host).map_err(cannot)?,
-            Encryption::StartTls => AsyncSmtpTransport::<Tokio1Executor>::starttls_relay(&smtp.host).map_err(cannot)?,
-            Encryption::None => AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&smtp.host).tls(Tls::None),
+        let verified = || parameters(&smtp.host, authorities);
+        let tls = match smtp.encryption {
+            Encryption::Tls => Tls::Wrapper(verified()?),
+            // Fails if the server does not offer it, before the password or the message is sent.
+            Encryption::StartTls => Tls::Required(verified()?),
+            Encryption::None => Tls::None,
         };
+        let builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(&smtp.host).tls(tls);
         let mut builder = builder.port(smtp.port).timeout(Some(TIMEOUT));
         if let (Some(user), Some(password)) = (&smtp.username, &smtp.password) {
             builder = builder.credentials(Credentials::new(user.clone(), password.clone()));
@@ -80,6 +83,16 @@ impl Mail {
     }
 }
 
+/// Verifies the server's certificate and its host name.
+fn parameters(host: &str, authorities: &Authorities) -> Result<TlsParameters, String> {
+    let cannot = |why| format!("the mail server cannot be used: {why}");
+    let mut builder = TlsParameters::builder(host.to_owned());
+    for certificate in authorities.certificates() {
+        builder = builder.add_root_certificate(Certificate::from_der(certificate.to_vec()).map_err(cannot)?);
+    }
+    builder.build_rustls().map_err(cannot)
+}
+
 /// Describes an error with its causes.
 fn describe(error: &dyn std::error::Error) -> String {
     let mut text = format!("the mail server: {error}");
@@ -104,7 +117,7 @@ mod tests {
         for encryption in [Encryption::Tls, Encryption::StartTls, Encryption::None] {
             let (host, from) = ("mail.example.com".to_string(), "a@example.com".to_string());
             let smtp = Smtp { host, port: 25, from, username: None, password: None, encryption };
-            assert_eq!(Mail::new(&smtp).err(), None);
+            assert_eq!(Mail::new(&smtp, &Authorities::default()).err(), None);
         }
     }
 }

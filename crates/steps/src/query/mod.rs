@@ -18,7 +18,7 @@ mod rows;
 mod sql;
 mod sqlite;
 
-use crate::egress::Egress;
+use crate::Config;
 use async_trait::async_trait;
 use pool::Key;
 use postgres::Postgres;
@@ -26,7 +26,6 @@ use request::Request;
 use serde_json::Value;
 use sqlite::Sqlite;
 use std::sync::Arc;
-use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::time::Millis;
 use stepwell_engine::{Connection, Connections, Error, StepCall, StepKind};
@@ -40,8 +39,9 @@ pub struct QueryKind {
 }
 
 impl QueryKind {
-    pub fn new(connections: Arc<dyn Connections>, egress: Egress, connect_timeout: Duration) -> QueryKind {
-        QueryKind { connections, postgres: Postgres::new(egress, connect_timeout), sqlite: Sqlite::default() }
+    pub fn new(config: &Config) -> QueryKind {
+        let connections = config.connections.clone();
+        QueryKind { connections, postgres: Postgres::new(config), sqlite: Sqlite::default() }
     }
 
     async fn query(&self, call: &StepCall) -> Result<Value, Failure> {

@@ -168,7 +168,16 @@ pub fn stdio(name: &str, command: &str, args: &[&str]) -> ServerConfig {
     let args = args.iter().map(|arg| (*arg).to_owned()).collect();
     let transport = Transport::Stdio { command: command.into(), args, env: BTreeMap::new(), cwd: None };
     let (plain_names, keeper) = (false, Vec::new());
-    ServerConfig { name: name.into(), organisation: None, transport, plain_names, connect_timeout: TIMEOUT, keeper }
+    let (organisation, authorities) = (None, Default::default());
+    ServerConfig {
+        name: name.into(),
+        organisation,
+        transport,
+        plain_names,
+        connect_timeout: TIMEOUT,
+        authorities,
+        keeper,
+    }
 }
 
 pub fn http(name: &str, url: &str) -> ServerConfig {

@@ -31,9 +31,11 @@ mod session;
 mod single;
 mod tls;
 pub(crate) mod transfer;
+mod url;
 mod writer;
 
 pub use tls::Tls;
+pub use url::{WrongUrl, read as read_url};
 
 use crate::evidence::{Effects, SharedKey};
 use crate::*;

@@ -2,8 +2,10 @@
 
 use super::args::Arg;
 use super::tls::{Encrypted, Tls};
+use super::url::{self, WrongUrl};
 use crate::Error;
 use crate::PostgresOptions;
+use crate::tls::Authorities;
 use futures_util::TryStreamExt;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row, RowStream, Socket, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, RowStream, Socket, Statement};
 
 /// The timeout for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -275,8 +277,15 @@ impl Drop for Session {
 }
 
 async fn connect(url: &str, options: &PostgresOptions) -> DbResult<(Client, Driver)> {
-    let mut config: Config = url.parse().map_err(|error| Failed::Lost(error_text(&error)))?;
-    let tls = Tls::new(options.ca_file.as_deref()).map_err(Failed::Lost)?;
+    let mut config = url::read(url).map_err(|wrong| match wrong {
+        WrongUrl::Syntax(error) => Failed::Lost(error_text(&error)),
+        WrongUrl::Parameter(why) => Failed::Lost(why.into()),
+    })?;
+    let tls = match &options.ca_file {
+        Some(file) => Authorities::read(file).and_then(|authorities| Tls::only(&authorities)),
+        None => Tls::with(&Authorities::default()),
+    };
+    let tls = tls.map_err(Failed::Lost)?;
     config.connect_timeout(CONNECT_TIMEOUT).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(ANSWER_TIMEOUT);
     if config.get_application_name().is_none() {
         config.application_name("stepwell");

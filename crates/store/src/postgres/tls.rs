@@ -1,11 +1,11 @@
-//! TLS connections to the database. Certificates are verified against the system's trust store or a given CA file.
+//! TLS connections to the database. The server's certificate and its host name are always verified, so `sslmode=require`
+//! is what other clients call `verify-full`.
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::BuilderVerifierExt;
+use crate::tls::{Authorities, provider};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
+use rustls_platform_verifier::Verifier;
 use std::io;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,24 +18,27 @@ use tokio_rustls::client;
 pub struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// Trusts the system's certificate authorities, or only those in the file.
-    pub fn new(ca_file: Option<&Path>) -> Result<Tls, String> {
-        let builder = ClientConfig::builder_with_provider(crate::tls::provider()).with_safe_default_protocol_versions();
-        let builder = builder.map_err(|error| error.to_string())?;
-        let config = match ca_file {
-            None => builder.with_platform_verifier().map_err(|error| error.to_string())?.with_no_client_auth(),
-            Some(path) => {
-                let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-                let mut roots = RootCertStore::empty();
-                for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(&error))? {
-                    let certificate = certificate.map_err(|error| wrong(&error))?;
-                    roots.add(certificate).map_err(|error| wrong(&error))?;
-                }
-                builder.with_root_certificates(roots).with_no_client_auth()
-            }
-        };
-        Ok(Tls(Arc::new(config)))
+    /// Trusts the system's certificate authorities and these.
+    pub fn with(extra: &Authorities) -> Result<Tls, String> {
+        let verifier = Verifier::new_with_extra_roots(extra.certificates().iter().cloned(), provider());
+        let verifier = Arc::new(verifier.map_err(|error| error.to_string())?);
+        let builder = builder()?.dangerous().with_custom_certificate_verifier(verifier);
+        Ok(Tls(Arc::new(builder.with_no_client_auth())))
     }
+
+    /// Trusts only these certificate authorities.
+    pub fn only(authorities: &Authorities) -> Result<Tls, String> {
+        let mut roots = RootCertStore::empty();
+        for certificate in authorities.certificates() {
+            roots.add(certificate.clone()).map_err(|error| error.to_string())?;
+        }
+        Ok(Tls(Arc::new(builder()?.with_root_certificates(roots).with_no_client_auth())))
+    }
+}
+
+fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, String> {
+    let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+    builder.map_err(|error| error.to_string())
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {
@@ -104,8 +107,7 @@ mod tests {
 
     #[test]
     fn a_client_is_made_without_a_provider_from_elsewhere() {
-        Tls::new(None).unwrap();
-        let missing = Tls::new(Some(Path::new("no-such-file.pem"))).err().unwrap();
-        assert!(missing.starts_with("no-such-file.pem: "), "{missing}");
+        Tls::with(&Authorities::default()).unwrap();
+        Tls::only(&Authorities::default()).unwrap();
     }
 }

@@ -5,6 +5,7 @@ mod concurrency;
 mod failures;
 mod open;
 mod pooler;
+mod tls;
 
 use std::time::{Duration, Instant};
 use stepwell_store::PostgresOptions;

@@ -7,7 +7,8 @@ use crate::egress::Egress;
 use std::net::IpAddr;
 use std::time::Duration;
 use stepwell_core::event::Failure;
-use stepwell_store::postgres::Tls;
+use stepwell_store::postgres::{Tls, WrongUrl, read_url};
+use stepwell_store::tls::Authorities;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
@@ -21,14 +22,21 @@ pub struct Target<'a> {
     pub url: &'a str,
     pub egress: Egress,
     pub timeout: Duration,
+    /// Trusted besides the system's.
+    pub authorities: &'a Authorities,
 }
 
 pub async fn connect(target: Target<'_>) -> Result<Session, Failure> {
-    let Target { name, url, egress, timeout } = target;
-    // The parse error is not shown, because it may quote a password.
-    let wrong = |_| failure::bad_connection(name, "its URL is not like postgres://user:password@host:5432/database");
-    let config: Config = url.parse().map_err(wrong)?;
-    let tls = Tls::new(None).map_err(|why| failure::bad_connection(name, &format!("TLS is not available: {why}")))?;
+    let Target { name, url, egress, timeout, authorities } = target;
+    let config = read_url(url).map_err(|wrong| match wrong {
+        // Not shown, because it may quote a password.
+        WrongUrl::Syntax(_) => {
+            failure::bad_connection(name, "its URL is not like postgres://user:password@host:5432/database")
+        }
+        WrongUrl::Parameter(why) => failure::bad_connection(name, why),
+    })?;
+    let tls = Tls::with(authorities);
+    let tls = tls.map_err(|why| failure::bad_connection(name, &format!("TLS is not available: {why}")))?;
     let connecting = async {
         let mut config = resolved(&config, name, egress).await?;
         config.connect_timeout(timeout).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(PEER_TIMEOUT);

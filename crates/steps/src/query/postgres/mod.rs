@@ -13,6 +13,7 @@ use super::pool::{Key, Lease, Pools};
 use super::request::{Params, Request};
 use super::rows::Rows;
 use super::{failure, sql};
+use crate::Config;
 use crate::egress::Egress;
 use cell::Cell;
 use connect::Target;
@@ -23,12 +24,14 @@ use session::{ActiveSession, Session};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::Failure;
+use stepwell_store::tls::Authorities;
 use tokio_postgres::{Row, Statement, Transaction};
 
 pub struct Postgres {
     pools: Arc<Pools<Session>>,
     egress: Egress,
     connect_timeout: Duration,
+    authorities: Authorities,
 }
 
 /// A failure, and whether the connection can be reused after it.
@@ -44,8 +47,10 @@ impl From<Failure> for StatementError {
 }
 
 impl Postgres {
-    pub fn new(egress: Egress, connect_timeout: Duration) -> Postgres {
-        Postgres { pools: Arc::default(), egress, connect_timeout }
+    pub fn new(config: &Config) -> Postgres {
+        let (egress, connect_timeout, authorities) =
+            (config.egress, config.connect_timeout, config.authorities.clone());
+        Postgres { pools: Arc::default(), egress, connect_timeout, authorities }
     }
 
     /// Runs the statement. Dropping the future cancels it on the server.
@@ -75,7 +80,8 @@ impl Postgres {
             }
         }
         let name = &request.connection;
-        let target = Target { name, url, egress: self.egress, timeout: self.connect_timeout };
+        let (egress, timeout, authorities) = (self.egress, self.connect_timeout, &self.authorities);
+        let target = Target { name, url, egress, timeout, authorities };
         let session = connect::connect(target).await?;
         Ok(ActiveSession::new(session, lease))
     }
