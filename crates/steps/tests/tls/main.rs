@@ -9,7 +9,7 @@ mod postbox;
 
 use async_trait::async_trait;
 use axum::Router;
-use axum::routing::get;
+use axum::routing::any;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn failure(outcome: Outcome) -> Failure {
 async fn hello() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = Router::new().route("/", get(|| async { r#"{"hello": true}"# }));
+    let router = Router::new().route("/", any(|| async { r#"{"hello": true}"# }));
     tokio::spawn(async move { axum::serve(listener, router).await });
     address
 }
