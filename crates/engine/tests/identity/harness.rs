@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
+use stepwell_core::time::Millis;
 use stepwell_engine::commands::{NewKey, RunView, Source, Started, Trigger, UserChange};
 use stepwell_engine::{Caller, Config, Engine, Error, Kinds, SecretSource, TokioClock};
 use stepwell_store::memory::MemoryStore;
@@ -51,6 +52,12 @@ impl Harness {
     /// Another engine on the same store, as another process would be after this one's.
     pub async fn another(&self) -> Engine {
         self.inner.another(Arc::new(self.store.clone()), config(&self.tools, self.clock)).await.engine
+    }
+
+    /// Another engine on the same store, whose clock is this much ahead of the start of the test.
+    pub async fn later(&self, ahead: Millis) -> Engine {
+        let clock = TokioClock::starting_at(START + ahead);
+        self.inner.another(Arc::new(self.store.clone()), config(&self.tools, clock)).await.engine
     }
 
     /// A user with these grants, in person.
@@ -117,7 +124,7 @@ impl Harness {
     }
 }
 
-fn config(tools: &Tools, clock: TokioClock) -> Config {
+pub fn config(tools: &Tools, clock: TokioClock) -> Config {
     Config {
         clock: Arc::new(clock),
         secrets: Arc::new(OneSecret),

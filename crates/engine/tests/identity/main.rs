@@ -10,6 +10,7 @@ mod everyday;
 mod fairness;
 mod harness;
 mod hooks;
+mod lives;
 mod panics;
 mod people;
 mod plans;
