@@ -28,7 +28,7 @@ BUSY = ["server", "properties", "simulation", "conformance", "gates", "identity"
 # Suites whose output says what they covered.
 VERBOSE = ["abuse", "chaos", "kill", "power_cut", "properties", "simulation"]
 # Suites that run on either store, and so on PostgreSQL too.
-EITHER_STORE = ["running", "durable", "client", "server", "graph", "live", "otlp", "kill"]
+EITHER_STORE = ["running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript"]
 
 
 class Part:

@@ -4,6 +4,7 @@ use crate::harness::{json, said, serve, stepwell, text};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use stepwell_testing::listen;
 
 struct Directory(tempfile::TempDir);
 
@@ -77,6 +78,30 @@ fn keys_are_copied_only_when_asked_for() {
     assert_eq!(std::fs::read_to_string(place.path("with/admin.key")).unwrap(), key);
     let server = serve(&place.path("without"));
     server.api.but(key.trim()).get("/api/v1/workflows").is(200);
+}
+
+#[test]
+fn a_backup_with_keys_restores_secrets_that_can_be_used() {
+    let place = Directory::new();
+    let (data, copy, new) = (place.named("data"), place.named("copy.db"), place.named("new"));
+    let (sent, received) = std::sync::mpsc::channel();
+    let url = listen(move |request| {
+        sent.send(String::from_utf8(request.body).unwrap()).unwrap();
+        ("200 OK", "{}".into())
+    });
+    let server = serve(&place.path("data"));
+    server.api.call("PUT", "/api/v1/secrets/KEY", &json!({"value": "hunter22hunter22"})).is(200);
+    let step = json!({"url": url, "method": "POST", "body": {"key": "{{secrets.KEY}}"}});
+    server.api.define(&json!({"name": "call", "tasks": {"call": step}}));
+    said(&["backup", "--data", &data, &copy, "--with-keys"]);
+    drop(server);
+    // Nothing of the old directory can help.
+    std::fs::remove_dir_all(&data).unwrap();
+    said(&["restore", &copy, "--data", &new]);
+    assert_eq!(mode(&place.path("new/master.key")), 0o600);
+    let server = serve(&place.path("new"));
+    assert_eq!(server.api.finished("call", &json!({}))["status"], "completed");
+    assert_eq!(received.recv().unwrap(), r#"{"key":"hunter22hunter22"}"#);
 }
 
 #[test]

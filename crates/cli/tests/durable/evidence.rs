@@ -86,6 +86,12 @@ fn deleted_payloads_are_named() {
 }
 
 #[test]
+fn changed_payloads_are_named() {
+    // Still the same value: a space is enough.
+    check(&["UPDATE step_values SET payload = payload || ' '"], "payloads", "payload 0 was tampered with");
+}
+
+#[test]
 fn payloads_that_were_deleted_as_if_they_had_been_erased_are_named() {
     let sql = "UPDATE workflow_runs SET erased_at = 5";
     check(&["DELETE FROM step_values", sql], "evidence", "runs are not those that were written");
