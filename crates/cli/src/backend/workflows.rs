@@ -77,7 +77,7 @@ impl Backend {
         match self {
             Backend::Server(client) => client.execute(Call::post(&["check"]).text(text)).await,
             Backend::Directory(Directory { engine, caller }) => {
-                or_refusal(engine.workflows(caller).check(Source { text, file: None }).await).map(|_| ())
+                or_refusal(engine.workflows(caller).check_named(Source { text, file: None }).await).map(|_| ())
             }
         }
     }

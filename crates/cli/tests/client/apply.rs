@@ -17,6 +17,11 @@ fn applies(place: &Installation) {
     // Something is wrong with one: nothing is done.
     write("odd.json", "{\"name\": \"odd\", \"tasks\": {\"a\": {\"sleep\": 1, \"needs\": \"b\"}}}");
     apply(&[]).expect(2).says("unknown-step").says("odd.json");
+    // A tool of this name exists already, which only the installation knows.
+    let taken = "{\"name\": \"workflow_approve\", \"expose_as_tool\": true, \"tasks\": {\"a\": {\"sleep\": 1}}}";
+    write("odd.json", taken);
+    apply(&[]).expect(2).says("one of Stepwell's own tools").says("odd.json");
+    assert_eq!(place.stepwell(&["workflows", "--json"]).expect(0).out, "");
     std::fs::remove_file(folder.join("odd.json")).unwrap();
 
     assert_eq!(apply(&[]).expect(0).out, "chain: created\ngate: created\n");

@@ -18,11 +18,14 @@ fn hostile(environment: Value, plain: bool) -> Value {
 
 #[track_caller]
 fn taken(api: &Api, name: &str, by: &str) {
-    let refused = api.post("/api/v1/workflows", &exposed(name, "mine"));
-    assert_eq!(refused.status, 422, "{}", refused.text());
-    let fault = &refused.json()["errors"][0];
-    assert_eq!((&fault["path"], &fault["code"]), (&json!("expose_as_tool"), &json!("tool-name-taken")), "{fault:#}");
-    assert!(fault["message"].as_str().unwrap().contains(by), "{fault:#}");
+    for path in ["/api/v1/workflows", "/api/v1/check"] {
+        let refused = api.post(path, &exposed(name, "mine"));
+        assert_eq!(refused.status, 422, "{path}: {}", refused.text());
+        let fault = &refused.json()["errors"][0];
+        let expected = (&json!("expose_as_tool"), &json!("tool-name-taken"));
+        assert_eq!((&fault["path"], &fault["code"]), expected, "{path}: {fault:#}");
+        assert!(fault["message"].as_str().unwrap().contains(by), "{path}: {fault:#}");
+    }
     let check = json!({"definition": exposed(name, "mine"), "check_only": true});
     let refused = Agent::plain(api).refused("workflow_define", check);
     assert!(refused.contains("tool-name-taken"), "{refused}");

@@ -63,8 +63,16 @@ impl Workflows<'_> {
     /// Makes all checks of [`Workflows::define`] and stores nothing. Needs the right to define.
     pub async fn check_only(&self, source: Source<'_>) -> Result<Checked, Error> {
         self.caller.check(Right::Define)?;
-        let checked = self.check(source).await?;
+        let checked = self.check_named(source).await?;
         self.rooms.access.check_definition(self.caller.org, &checked.definition).await?;
+        Ok(checked)
+    }
+
+    /// Like [`Workflows::check`], and refuses a tool whose name another tool of the organisation has. Needs the right to
+    /// read, because the fault names the other tool.
+    pub async fn check_named(&self, source: Source<'_>) -> Result<Checked, Error> {
+        self.caller.check(Right::Read)?;
+        let checked = self.check(source).await?;
         let before = self.rooms.cluster.store.find_definition(self.caller.org, &checked.definition.name).await?;
         let workflow = before.filter(|before| before.name == checked.definition.name).map(|before| before.workflow);
         self.check_tool_name(workflow.as_deref(), &checked.definition).await?;

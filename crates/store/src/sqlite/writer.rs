@@ -1,6 +1,9 @@
 //! The only writer connection, on its own thread. It takes all queued jobs, applies them in one transaction and answers
 //! only when that is on disk: many commits share one sync (group commit).
 //!
+//! A group is limited by bytes too, and small jobs pass large ones that do not fit: a commit of a few rows never waits for
+//! many megabytes of other runs.
+//!
 //! A failing job must not affect the others. Failures are rare, so jobs share the transaction without savepoints; when
 //! one fails, the transaction is rolled back and each job runs again in its own transaction.
 
@@ -9,7 +12,7 @@ use super::evidence::{Ledger, Tx};
 use crate::evidence::{RunEntry, locked};
 use crate::{Commit, Error, NewRun, Position, Refused, panic_message};
 use rusqlite::{Connection, TransactionBehavior};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::thread::JoinHandle;
@@ -17,6 +20,8 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The maximum number of jobs per transaction.
 const MAX_GROUP: usize = 256;
+/// The maximum number of payload bytes per transaction, beside those of its oldest job.
+const MAX_GROUP_BYTES: usize = 4 * 1024 * 1024;
 /// The capacity of the queue. When it is full, senders wait, so memory does not grow.
 const QUEUE: usize = 4_096;
 
@@ -27,6 +32,8 @@ const MAX_JOURNAL: u64 = 96 * 1024 * 1024;
 
 /// Something to write. It may run twice; only the last run counts.
 trait Job: Send {
+    /// About how many bytes it writes.
+    fn bytes(&self) -> usize;
     fn run(&mut self, tx: &Tx<'_>, positions: &mut Positions) -> rusqlite::Result<()>;
     /// Reports the outcome of the transaction to the caller.
     fn finish(self: Box<Self>, ended: Result<(), Error>);
@@ -87,7 +94,8 @@ impl Writer {
     }
 
     pub async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
-        self.submit(move |tx, positions| {
+        let bytes = batch.iter().map(weight).sum();
+        self.submit(bytes, move |tx, positions| {
             batch.iter().map(|commit| apply_in_savepoint(tx, commit, positions)).collect::<rusqlite::Result<_>>()
         })
         .await
@@ -98,7 +106,7 @@ impl Writer {
         &self,
         job: impl Fn(&Tx<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        self.submit(move |tx, _| job(tx)).await
+        self.submit(0, move |tx, _| job(tx)).await
     }
 
     /// Like [`Writer::write`], but leaves none of the overwritten data in the file or its journal.
@@ -106,7 +114,7 @@ impl Writer {
         &self,
         job: impl Fn(&Tx<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        self.submit(move |db, positions| {
+        self.submit(0, move |db, positions| {
             positions.truncate_journal = true;
             db.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
             let done = job(db);
@@ -118,23 +126,29 @@ impl Writer {
 
     async fn submit<T: Send + 'static>(
         &self,
+        bytes: usize,
         work: impl Fn(&Tx<'_>, &mut Positions) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         let (answer, answered) = oneshot::channel();
         let gone = || Error::Unavailable("the writer has stopped".into());
-        let job = Box::new(Task { work, result: None, answer });
+        let job = Box::new(Task { bytes, work, result: None, answer });
         self.jobs.as_ref().ok_or_else(gone)?.send(job).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 }
 
 struct Task<W, T> {
+    bytes: usize,
     work: W,
     result: Option<T>,
     answer: oneshot::Sender<Result<T, Error>>,
 }
 
 impl<T: Send, W: Fn(&Tx<'_>, &mut Positions) -> rusqlite::Result<T> + Send> Job for Task<W, T> {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     fn run(&mut self, tx: &Tx<'_>, positions: &mut Positions) -> rusqlite::Result<()> {
         self.result = Some((self.work)(tx, positions)?);
         Ok(())
@@ -149,9 +163,10 @@ impl<T: Send, W: Fn(&Tx<'_>, &mut Positions) -> rusqlite::Result<T> + Send> Job 
 }
 
 fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut positions: Positions) {
-    let mut group = Vec::with_capacity(MAX_GROUP);
+    let (mut group, mut waiting) = (Vec::with_capacity(MAX_GROUP), VecDeque::with_capacity(MAX_GROUP));
     let mut groups = 0u32;
-    while queue.blocking_recv_many(&mut group, MAX_GROUP) > 0 {
+    while receive(&mut queue, &mut waiting) {
+        take_group(&mut waiting, &mut group);
         // The unwinding rolls the transaction back. To the callers of the group the outcome is unknown.
         let write = AssertUnwindSafe(|| write_group(&mut connection, &mut group, &mut positions));
         if let Err(panic) = std::panic::catch_unwind(write) {
@@ -166,6 +181,46 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
         groups = groups.wrapping_add(1);
         if groups.is_multiple_of(JOURNAL_CHECK_INTERVAL) {
             limit_journal(&connection);
+        }
+    }
+}
+
+/// The payload bytes of a commit. Its other columns are small, or grow with the payloads.
+fn weight(commit: &Commit) -> usize {
+    let values: usize = commit.values.iter().map(|value| value.payload.len()).sum();
+    let mail: usize = commit.mail.iter().map(|mail| mail.body.len()).sum();
+    values + mail + commit.state.len() + commit.log.facts.len() + commit.log.payloads.len()
+}
+
+/// Waits until there is a job, and takes what else is queued. False once the queue is closed and all is written.
+fn receive(queue: &mut mpsc::Receiver<Box<dyn Job>>, waiting: &mut VecDeque<Box<dyn Job>>) -> bool {
+    if waiting.is_empty() {
+        match queue.blocking_recv() {
+            Some(job) => waiting.push_back(job),
+            None => return false,
+        }
+    }
+    while waiting.len() < MAX_GROUP
+        && let Ok(job) = queue.try_recv()
+    {
+        waiting.push_back(job);
+    }
+    true
+}
+
+/// Moves the next group: the oldest job, so that each gets its turn, and the small ones that fit beside it. Their order
+/// does not matter: what depends on a write is sent when that write has been answered.
+fn take_group(waiting: &mut VecDeque<Box<dyn Job>>, group: &mut Vec<Box<dyn Job>>) {
+    // The oldest does not count: it may be too large for a group, and the small ones must not wait for it as well.
+    let mut bytes = 0;
+    for job in std::mem::take(waiting) {
+        if group.is_empty() {
+            group.push(job);
+        } else if bytes + job.bytes() <= MAX_GROUP_BYTES {
+            bytes += job.bytes();
+            group.push(job);
+        } else {
+            waiting.push_back(job);
         }
     }
 }
@@ -305,6 +360,45 @@ mod tests {
             counted: Vec::new(),
             audit: Vec::new(),
         }
+    }
+
+    /// A job of this many bytes that writes nothing.
+    struct Sized(usize);
+
+    impl Job for Sized {
+        fn bytes(&self) -> usize {
+            self.0
+        }
+
+        fn run(&mut self, _: &Tx<'_>, _: &mut Positions) -> rusqlite::Result<()> {
+            Ok(())
+        }
+
+        fn finish(self: Box<Self>, _: Result<(), Error>) {}
+    }
+
+    #[test]
+    fn small_jobs_pass_large_ones_and_the_oldest_is_always_next() {
+        const LARGE: usize = MAX_GROUP_BYTES + 1;
+        let mut waiting: VecDeque<Box<dyn Job>> = VecDeque::new();
+        for bytes in [LARGE, LARGE + 1, 10, 20, LARGE + 2] {
+            waiting.push_back(Box::new(Sized(bytes)));
+        }
+        let mut groups = Vec::new();
+        while !waiting.is_empty() {
+            let mut group = Vec::new();
+            take_group(&mut waiting, &mut group);
+            if groups.is_empty() {
+                waiting.push_back(Box::new(Sized(30)));
+            }
+            groups.push(group.iter().map(|job| job.bytes()).collect::<Vec<_>>());
+        }
+        assert_eq!(groups, [vec![LARGE, 10, 20], vec![LARGE + 1, 30], vec![LARGE + 2]]);
+    }
+
+    #[test]
+    fn a_payload_counts_where_a_group_is_limited() {
+        assert!(weight(&create("0".repeat(100_000))) >= 100_000);
     }
 
     #[test]
