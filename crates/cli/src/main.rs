@@ -42,6 +42,8 @@ enum Command {
     Graph(commands::graph::Args),
     /// Simulate a definition on virtual time, with random results, crashes and repeated events
     Simulate(commands::simulate::Args),
+    /// Run the test cases beside definitions (*.test.yaml) on virtual time
+    Test(commands::test::Args),
     /// Run a definition to completion in this process
     Run(commands::run::Args),
     /// Start a run for every line of standard input; report when each is on disk and when it ends
@@ -139,6 +141,7 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(args),
         Command::Graph(args) => commands::graph::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
+        Command::Test(args) => commands::test::run(args),
         Command::Run(args) => commands::run::run(args),
         Command::Pipe(args) => commands::pipe::run(args),
         Command::Runs(args) => commands::runs::list(args),

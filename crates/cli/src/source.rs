@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use std::io::Read;
+use std::path::Path;
 use stepwell_core::definition::Definition;
 use stepwell_core::limits;
 use stepwell_formats::Faults;
@@ -58,4 +59,45 @@ pub fn load(path: &str) -> anyhow::Result<Option<Definition>> {
             Ok(None)
         }
     }
+}
+
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// Whether a file below a directory is taken for a definition: by its ending, and unless it has tests of one.
+pub fn is_definition(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    ENDINGS.contains(&ending) && !is_test(path)
+}
+
+/// Whether a file has tests: `*.test.yaml`, `*.test.yml` or `*.test.json`.
+pub fn is_test(path: &Path) -> bool {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    stem.ends_with(".test") && ENDINGS.contains(&ending)
+}
+
+/// Collects a named file, or the matching files below a directory, sorted and without hidden ones.
+pub fn gather(path: &str, matches: &dyn Fn(&Path) -> bool, into: &mut Vec<String>) -> anyhow::Result<()> {
+    if !Path::new(path).is_dir() {
+        into.push(path.to_string());
+        return Ok(());
+    }
+    let before = into.len();
+    let mut todo = vec![Path::new(path).to_path_buf()];
+    while let Some(directory) = todo.pop() {
+        let entries = std::fs::read_dir(&directory).with_context(|| format!("cannot read {}", directory.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot read {}", directory.display()))?;
+            let (path, kind) = (entry.path(), entry.file_type()?);
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            } else if kind.is_dir() {
+                todo.push(path);
+            } else if matches(&path) && path.is_file() {
+                into.push(path.to_str().with_context(|| format!("{} is not text", path.display()))?.to_string());
+            }
+        }
+    }
+    into[before..].sort();
+    Ok(())
 }

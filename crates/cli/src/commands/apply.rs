@@ -5,14 +5,11 @@ use crate::backend::{Backend, Current, Missing, with};
 use crate::client::Target;
 use crate::diff::unified;
 use crate::draw::plain;
-use crate::source::Source;
+use crate::source::{Source, gather, is_definition};
 use anyhow::{Context, bail};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
-
-const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -39,7 +36,11 @@ struct Wanted {
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     let mut paths = Vec::new();
     for file in &args.files {
-        gather(file, &mut paths)?;
+        let before = paths.len();
+        gather(file, &is_definition, &mut paths)?;
+        if paths.len() == before {
+            bail!("there is no definition in {file} (*.yaml, *.yml, *.json)");
+        }
     }
     let Some(sources) = Source::read_all(&paths)? else { return Ok(Exit::BadInput) };
     let wanted = sources.into_iter().map(wanted).collect::<anyhow::Result<Vec<Wanted>>>()?;
@@ -51,36 +52,6 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     }
     let missing = if args.dry_run { Missing::Refuse } else { Missing::Create };
     with(&args.at, missing, async |backend| apply(backend, &args, &wanted).await)
-}
-
-/// Collects a named file, or the definition files below a directory, sorted and without hidden ones.
-fn gather(path: &str, into: &mut Vec<String>) -> anyhow::Result<()> {
-    if !Path::new(path).is_dir() {
-        into.push(path.to_string());
-        return Ok(());
-    }
-    let before = into.len();
-    let mut todo = vec![Path::new(path).to_path_buf()];
-    while let Some(directory) = todo.pop() {
-        let entries = std::fs::read_dir(&directory).with_context(|| format!("cannot read {}", directory.display()))?;
-        for entry in entries {
-            let entry = entry.with_context(|| format!("cannot read {}", directory.display()))?;
-            let (path, kind) = (entry.path(), entry.file_type()?);
-            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-            if entry.file_name().to_string_lossy().starts_with('.') {
-                continue;
-            } else if kind.is_dir() {
-                todo.push(path);
-            } else if ENDINGS.contains(&ending) && path.is_file() {
-                into.push(path.to_str().with_context(|| format!("{} is not text", path.display()))?.to_string());
-            }
-        }
-    }
-    into[before..].sort();
-    if into.len() == before {
-        bail!("there is no definition in {path} (*.yaml, *.yml, *.json)");
-    }
-    Ok(())
 }
 
 fn wanted(source: Source) -> anyhow::Result<Wanted> {

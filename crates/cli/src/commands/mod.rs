@@ -25,6 +25,7 @@ pub mod runs;
 pub mod secrets;
 pub mod serve;
 pub mod simulate;
+pub mod test;
 pub mod tools;
 pub mod trigger;
 pub mod users;

@@ -4,7 +4,7 @@
 mod driver;
 mod rng;
 mod script;
-mod timeline;
+pub mod timeline;
 
 use super::Exit;
 use crate::draw::plain;
