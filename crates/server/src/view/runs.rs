@@ -117,7 +117,10 @@ pub struct Triggered {
     pub workflow: String,
     pub workflow_version: u32,
     pub status: String,
-    pub started_at: Instant,
+    // Missing while the run is queued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Instant, required = false)]
+    pub started_at: Option<Instant>,
 }
 
 impl Triggered {
@@ -128,7 +131,7 @@ impl Triggered {
             workflow: started.workflow.clone(),
             workflow_version: started.version,
             status: started.status.clone(),
-            started_at: at,
+            started_at: (started.status != "queued").then_some(at),
         }
     }
 }
