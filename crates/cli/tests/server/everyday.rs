@@ -174,7 +174,7 @@ fn a_paused_workflow_takes_runs_and_holds_them() {
     assert_eq!(api.run(&more)["status"], "queued");
     assert_eq!(outside.count(), 0);
     let other = api.call("PUT", "/api/v1/workflows/that", &json!({"name": "other", "tasks": {"a": {"sleep": 0}}}));
-    let detail = other.refused(422, "invalid").to_string();
+    let detail = other.refused(422, "invalid-input").to_string();
     assert!(detail.contains("that") && detail.contains("other"), "both names are told: {detail}");
     assert_eq!(api.post("/api/v1/workflows/it/resume", &json!({})).is(200).data()["paused"], false);
     for run in runs.iter().chain([&more]) {
