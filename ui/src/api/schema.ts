@@ -2017,7 +2017,7 @@ export interface components {
             /** @description A run that was just started. */
             data: {
                 run_id: string;
-                started_at: components["schemas"]["Instant"];
+                started_at?: components["schemas"]["Instant"];
                 status: string;
                 workflow: string;
                 workflow_id: string;
@@ -3309,7 +3309,7 @@ export interface components {
         /** @description A run that was just started. */
         Triggered: {
             run_id: string;
-            started_at: components["schemas"]["Instant"];
+            started_at?: components["schemas"]["Instant"];
             status: string;
             workflow: string;
             workflow_id: string;

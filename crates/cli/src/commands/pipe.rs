@@ -142,9 +142,10 @@ impl Pipe {
                 if started.repeated {
                     self.earlier().remove(&started.id);
                 }
-                self.print(json!({"started": started.run, "key": key, "repeated": started.repeated})).await;
+                self.print(json!({"started": started.run, "line": number, "key": key, "repeated": started.repeated}))
+                    .await;
                 match self.reached(started.id, end).await {
-                    Ok(()) => self.ended(started.id, key).await,
+                    Ok(()) => self.ended(started.id, Some(number), key).await,
                     Err(error) => self.error(number, key, &format!("{}: {error}", started.run)).await,
                 }
             }
@@ -163,20 +164,21 @@ impl Pipe {
         }
     }
 
-    async fn ended(&self, run: RunId, key: Option<&str>) {
+    async fn ended(&self, run: RunId, line: Option<u64>, key: Option<&str>) {
         match ended(&*self.store, run).await {
             Ok(Some(end)) => {
                 if end.status != RunStatus::Completed {
                     self.bad.store(true, Ordering::SeqCst);
                 }
-                let mut line = json!({"ended": end.run, "key": key, "status": end.status, "output": end.output});
+                let mut told =
+                    json!({"ended": end.run, "line": line, "key": key, "status": end.status, "output": end.output});
                 if let Some(error) = end.error {
-                    line["error"] = error;
+                    told["error"] = error;
                 }
-                self.print(line).await;
+                self.print(told).await;
             }
-            Ok(None) => self.fail(json!({"error": "the run no longer exists", "key": key})).await,
-            Err(error) => self.fail(json!({"error": format!("{error:#}"), "key": key})).await,
+            Ok(None) => self.fail(json!({"error": "the run no longer exists", "key": key, "line": line})).await,
+            Err(error) => self.fail(json!({"error": format!("{error:#}"), "key": key, "line": line})).await,
         }
     }
 
@@ -206,7 +208,7 @@ impl Pipe {
                 Ok(Activity::Committed(commit)) if commit.ended => {
                     let awaited = self.earlier().remove(&commit.run);
                     if awaited {
-                        self.ended(commit.run, None).await;
+                        self.ended(commit.run, None, None).await;
                     }
                 }
                 Ok(Activity::Committed(_)) => {}
@@ -222,7 +224,7 @@ impl Pipe {
         for run in all {
             let over = self.store.run(run).await.is_ok_and(|row| row.is_none_or(|row| row.finished.is_some()));
             if over && self.earlier().remove(&run) {
-                self.ended(run, None).await;
+                self.ended(run, None, None).await;
             }
         }
     }

@@ -45,6 +45,7 @@ fn a_call_counts_once() {
     assert_eq!(server.api.end(&run)["output"], json!({"n": 1}));
     server.without_key().post(&to, &json!({"n": 2})).refused(409, "repeated");
     server.without_key().get(&to).refused(409, "repeated");
+    server.api.post(&format!("/api/v1/runs/{run}/steps/heard/deliver"), &json!({})).refused(409, "repeated");
     assert_eq!(server.api.run(&run)["output"], json!({"n": 1}));
 }
 

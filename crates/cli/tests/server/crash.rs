@@ -94,6 +94,9 @@ fn a_step_whose_server_was_killed_is_made_again_with_the_same_key() {
     let server = place.serve();
     let end = server.api.end(&run);
     assert_eq!((&end["tasks"]["slow"]["status"], &end["tasks"]["slow"]["attempt"]), (&json!("success"), &json!(2)));
+    let attempts: Vec<&Value> =
+        end["tasks"]["slow"]["attempts"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
+    assert_eq!(attempts, ["lost", "success"]);
     assert_eq!(end["tasks"]["once"]["error"]["code"], "outcome_unknown", "{end:#}");
     let calls = outside.calls("/slow");
     assert_eq!(calls.len(), 3, "the one that may happen once was not made again");

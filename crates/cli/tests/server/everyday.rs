@@ -168,9 +168,14 @@ fn a_paused_workflow_takes_runs_and_holds_them() {
     server.stop();
     let server = place.serve();
     let api = &server.api;
-    let more = api.trigger("it", &json!({}));
+    let held = api.post("/api/v1/workflows/it/trigger", &json!({})).is(201).data();
+    assert_eq!((&held["status"], held.get("started_at")), (&json!("queued"), None), "a queued run has not started");
+    let more = held["run_id"].as_str().unwrap().to_string();
     assert_eq!(api.run(&more)["status"], "queued");
     assert_eq!(outside.count(), 0);
+    let other = api.call("PUT", "/api/v1/workflows/that", &json!({"name": "other", "tasks": {"a": {"sleep": 0}}}));
+    let detail = other.refused(422, "invalid-input").to_string();
+    assert!(detail.contains("that") && detail.contains("other"), "both names are told: {detail}");
     assert_eq!(api.post("/api/v1/workflows/it/resume", &json!({})).is(200).data()["paused"], false);
     for run in runs.iter().chain([&more]) {
         assert_eq!(api.end(run)["status"], "completed");

@@ -11,8 +11,9 @@ use crate::run::{Live, Message};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::event::{Failure, Ignored, Outcome, Reply, Verdict};
+use stepwell_core::graph::Kind;
 use stepwell_core::plan::DEFERRED;
-use stepwell_core::run::{Phase, StepState};
+use stepwell_core::run::{Phase, Status, StepState};
 use stepwell_core::value::check_size;
 use stepwell_store::NewAudit;
 
@@ -54,7 +55,10 @@ impl Steps<'_> {
                 let audit = run_audit(self.rooms, self.caller, "step.deliver", run, json!({"step": path}));
                 self.rooms.runner.command(id, Message::Deliver { path, body: Arc::default() }, audit).await
             }
-            Phase::Done(_) => Err(Ignored::StepFinished.into()),
+            Phase::Done(_) => {
+                refuse_repeated(&live, &path, state)?;
+                Err(Ignored::StepFinished.into())
+            }
             Phase::Idle | Phase::Running | Phase::Unsure | Phase::Child | Phase::Open => {
                 Err(Ignored::NotWaiting.into())
             }
@@ -83,7 +87,8 @@ impl Steps<'_> {
     pub async fn deliver_to(&self, run: &str, step: &str, body: Value) -> Result<(), Error> {
         let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
         let live = load(self.rooms, id, run).await?;
-        let (path, _) = step_named(&live, step)?;
+        let (path, state) = step_named(&live, step)?;
+        refuse_repeated(&live, &path, state)?;
         let audit = run_audit(self.rooms, self.caller, "step.deliver", run, json!({"step": path}));
         deliver(self.rooms, &live, path, body, audit).await
     }
@@ -116,6 +121,15 @@ impl Steps<'_> {
         let message = Message::Override { path, attempt, outcome, by, comment: comment.map(Into::into) };
         self.rooms.runner.command(id, message, audit).await
     }
+}
+
+/// A wait that has received its call refuses another one with the same code on every route.
+fn refuse_repeated(live: &Live, path: &str, state: &StepState) -> Result<(), Error> {
+    let graph = &live.compiled.definition.graph;
+    let waits =
+        live.run.find(graph, path).is_some_and(|at| matches!(graph.step(at.step).def.kind, Kind::Webhook { .. }));
+    let received = waits && state.phase == Phase::Done(Status::Success);
+    if received { Err(Ignored::Repeated.into()) } else { Ok(()) }
 }
 
 /// Delivers the body of a call to a step that waits for one.

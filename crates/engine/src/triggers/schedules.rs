@@ -22,6 +22,8 @@ const ON_TIME: Millis = Millis::from_secs(60);
 /// Schedules read in one batch.
 const BATCH: u32 = 100;
 const LONGEST_WAIT: Millis = Millis::from_secs(5);
+/// If schedules were not polled for longer than this, the ticks in between were missed.
+const LONGEST_GAP: Millis = Millis::from_secs(15);
 /// Pause after a tick failed.
 const PAUSE: Millis = Millis::from_secs(1);
 
@@ -125,12 +127,33 @@ pub async fn enabled(triggers: &Triggers, org: OrgId, workflow: &str) -> Result<
     Ok(changes)
 }
 
+/// Since when this process polls schedules without a gap. Tells ticks that came during an outage from late ones.
+struct Watch {
+    since: Time,
+    polled: Time,
+}
+
+impl Watch {
+    fn at(&mut self, now: Time) {
+        if now.since(self.polled) > LONGEST_GAP {
+            self.since = now;
+        }
+    }
+}
+
 /// Fires schedules until the engine stops.
 pub async fn run(triggers: Arc<Triggers>) {
+    let started = triggers.cluster.clock.now();
+    let mut watch = Watch { since: started, polled: started };
     while !triggers.cluster.stop.is_cancelled() {
         let now = triggers.cluster.clock.now();
-        let wait = match fire_due(&triggers, now).await {
-            Ok(next) => next.map_or(LONGEST_WAIT, |next| next.since(now).min(LONGEST_WAIT)),
+        watch.at(now);
+        let wait = match fire_due(&triggers, Moment { watched: watch.since, now }).await {
+            Ok(next) => {
+                // Not `now`: many schedules may take long to fire.
+                watch.polled = triggers.cluster.clock.now();
+                next.map_or(LONGEST_WAIT, |next| next.since(now).min(LONGEST_WAIT))
+            }
             Err(error) => {
                 tracing::warn!(%error, "cannot read due schedules; will retry");
                 PAUSE
@@ -145,8 +168,16 @@ pub async fn run(triggers: Arc<Triggers>) {
     }
 }
 
+/// The time of a poll, and since when there were polls without a gap.
+#[derive(Clone, Copy)]
+struct Moment {
+    watched: Time,
+    now: Time,
+}
+
 /// Fires due schedules. Returns when the next one is due, if that is known.
-async fn fire_due(triggers: &Triggers, now: Time) -> Result<Option<Time>, Error> {
+async fn fire_due(triggers: &Triggers, moment: Moment) -> Result<Option<Time>, Error> {
+    let now = moment.now;
     let soon = now + LONGEST_WAIT;
     let (mut due, mut ready_count, mut fired) = (Due::by(soon), 0, 0);
     // Page by page: schedules that cannot fire now must not hide those behind them.
@@ -160,7 +191,7 @@ async fn fire_due(triggers: &Triggers, now: Time) -> Result<Option<Time>, Error>
             page.into_iter().partition(|record| record.due.is_some_and(|due| due <= now));
         ready_count += ready.len();
         let last_page = ready.is_empty() || !later.is_empty();
-        fired += fire_all(triggers, ready, now).await;
+        fired += fire_all(triggers, ready, moment).await;
         if last_page {
             return Ok(match () {
                 // Those that failed are retried after a pause.
@@ -174,15 +205,15 @@ async fn fire_due(triggers: &Triggers, now: Time) -> Result<Option<Time>, Error>
 }
 
 /// Fires schedules. Returns how many fired.
-async fn fire_all(triggers: &Triggers, ready: Vec<Record>, now: Time) -> usize {
+async fn fire_all(triggers: &Triggers, ready: Vec<Record>, moment: Moment) -> usize {
     let fired = ready.into_iter().map(|record| async move {
-        let fired = fire(triggers, record.clone(), now).await;
+        let fired = fire(triggers, record.clone(), moment).await;
         if let Err(error) = &fired {
             tracing::warn!(schedule = %record.id, %error, "cannot fire a schedule; will retry");
         }
         // A record that cannot be read must not block the others.
         if let Err(Error::Broken(_)) = fired {
-            let records = vec![RecordChange::Replace(Record { due: Some(now + ON_TIME), ..record })];
+            let records = vec![RecordChange::Replace(Record { due: Some(moment.now + ON_TIME), ..record })];
             let _ = triggers.cluster.store.change(Change { records, ..Change::default() }).await;
         }
         fired.is_ok()
@@ -190,7 +221,8 @@ async fn fire_all(triggers: &Triggers, ready: Vec<Record>, now: Time) -> usize {
     futures_util::future::join_all(fired).await.into_iter().filter(|fired| *fired).count()
 }
 
-async fn fire(triggers: &Triggers, record: Record, now: Time) -> Result<(), Error> {
+async fn fire(triggers: &Triggers, record: Record, moment: Moment) -> Result<(), Error> {
+    let now = moment.now;
     let mut scheduled: Scheduled = body(&record)?;
     let found = triggers.runner.workflows.newest(record.org, &scheduled.workflow).await;
     let compiled = match found {
@@ -206,7 +238,7 @@ async fn fire(triggers: &Triggers, record: Record, now: Time) -> Result<(), Erro
     let (ticks, next, input, overlap) = match trigger {
         Trigger::Cron(cron) => {
             let Some(schedule) = Schedule::new(cron) else { return remove(triggers, record).await };
-            (ticks(cron, &schedule, due, now), schedule.next(now), cron.input.clone(), cron.overlap)
+            (ticks(cron, &schedule, due, moment), schedule.next(now), cron.input.clone(), cron.overlap)
         }
         Trigger::At { at, input } => (vec![*at], None, input.clone(), Overlap::Allow),
         Trigger::Api | Trigger::Webhook(_) => return remove(triggers, record).await,
@@ -245,7 +277,8 @@ async fn remove(triggers: &Triggers, record: Record) -> Result<(), Error> {
 }
 
 /// The ticks to fire, among all since the one that was due.
-fn ticks(cron: &Cron, schedule: &Schedule, due: Time, now: Time) -> Vec<Time> {
+fn ticks(cron: &Cron, schedule: &Schedule, due: Time, moment: Moment) -> Vec<Time> {
+    let Moment { watched, now } = moment;
     let on_time = |tick: &Time| now.since(*tick) <= ON_TIME;
     let before = Time(due.0 - 1);
     let all = schedule.between(before, now, CatchUp::MOST);
@@ -253,8 +286,10 @@ fn ticks(cron: &Cron, schedule: &Schedule, due: Time, now: Time) -> Vec<Time> {
     match cron.catch_up {
         CatchUp::All => all,
         CatchUp::None => all.into_iter().filter(on_time).collect(),
-        // A tick that is a little late because many came at once was not missed.
-        CatchUp::Last if last.is_some_and(|last| on_time(&last)) => all.into_iter().filter(on_time).collect(),
+        // A tick that is a little late because many came at once was not missed; one that came during an outage was.
+        CatchUp::Last if last.is_some_and(|last| last > watched && on_time(&last)) => {
+            all.into_iter().filter(|tick| *tick > watched && on_time(tick)).collect()
+        }
         CatchUp::Last => last.into_iter().collect(),
     }
 }
@@ -292,4 +327,50 @@ async fn tick_once(triggers: &Triggers, record: &Record, scheduled: &Scheduled, 
         how: "schedule",
     };
     Ok(start_as(triggers, record.org, &author, begin).await?.run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ticks that `catch_up: last` fires when polls resume after an outage.
+    fn after(expression: &str, due: &str, back: &str) -> Vec<String> {
+        let cron = Cron { expression: expression.into(), timezone: Some("Europe/Berlin".into()), ..Cron::default() };
+        let time = |text: &str| Time::parse(text).unwrap();
+        let moment = Moment { watched: time(back), now: time(back) };
+        let fired = ticks(&cron, &Schedule::new(&cron).unwrap(), time(due), moment);
+        fired.iter().map(Time::to_string).collect()
+    }
+
+    #[test]
+    fn only_the_newest_tick_of_an_outage_fires() {
+        let due = "2026-01-05T10:00:10Z";
+        assert_eq!(after("*/10 * * * * *", due, "2026-01-05T10:00:45Z"), ["2026-01-05T10:00:40Z"]);
+        assert_eq!(after("*/10 * * * * *", due, "2026-01-05T10:02:25Z"), ["2026-01-05T10:02:20Z"]);
+    }
+
+    #[test]
+    fn a_clock_change_inside_an_outage_leaves_its_newest_tick() {
+        // Berlin goes from 02:00 to 03:00 at 01:00 UTC, and back from 03:00 to 02:00 at 01:00 UTC.
+        assert_eq!(after("*/20 * * * *", "2026-03-29T00:20:00Z", "2026-03-29T01:20:30Z"), ["2026-03-29T01:20:00Z"]);
+        assert_eq!(after("*/20 * * * *", "2026-10-25T00:20:00Z", "2026-10-25T01:20:30Z"), ["2026-10-25T01:20:00Z"]);
+    }
+
+    #[test]
+    fn late_ticks_fire_as_long_as_schedules_are_polled() {
+        let cron = Cron { expression: "*/10 * * * * *".into(), ..Cron::default() };
+        let time = |text: &str| Time::parse(text).unwrap();
+        let moment = Moment { watched: time("2026-01-05T09:00:00Z"), now: time("2026-01-05T10:00:32Z") };
+        let fired = ticks(&cron, &Schedule::new(&cron).unwrap(), time("2026-01-05T10:00:10Z"), moment);
+        assert_eq!(fired.len(), 3);
+    }
+
+    #[test]
+    fn a_gap_between_polls_is_an_outage_and_a_wait_is_not() {
+        let mut watch = Watch { since: Time(0), polled: Time(0) };
+        watch.at(Time(5_000));
+        assert_eq!(watch.since, Time(0));
+        watch.at(Time(50_000));
+        assert_eq!(watch.since, Time(50_000));
+    }
 }

@@ -61,6 +61,27 @@ async fn missed_ticks_are_caught_up_with_as_asked() {
     assert_eq!(after_an_absence("none").await, 0, "the last one is more than a minute late");
 }
 
+/// How many runs a schedule of every ten seconds has after an outage.
+async fn after_an_outage(seconds: u64) -> usize {
+    let harness = Harness::new().await;
+    let trigger = json!([{"cron": "*/10 * * * * *"}]);
+    harness.define(&harness.admin, with(chain("tick", "ok"), "trigger", trigger)).await;
+    harness.engine.kill();
+    harness.pass(seconds).await;
+    harness.store.restarted();
+    let next = harness.another().await;
+    harness.pass(1).await;
+    let runs = harness.runs().await.len();
+    next.kill();
+    runs
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_is_made_up_for_by_one_run_however_short_it_was() {
+    assert_eq!(after_an_outage(45).await, 1);
+    assert_eq!(after_an_outage(135).await, 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_tick_is_skipped_while_the_run_before_has_not_ended() {
     let harness = Harness::new().await;

@@ -171,7 +171,12 @@ async fn put(
     let checked = app.engine.workflows(&caller).check(Source { text, file: None }).await?;
     let name = &checked.definition.name;
     match before {
-        None if id.starts_with("wf_") || id != *name => Err(Error::NotFound { what: "workflow", name: id }.into()),
+        None if id.starts_with("wf_") => Err(Error::NotFound { what: "workflow", name: id }.into()),
+        None if id != *name => {
+            let message =
+                format!("the definition is named {name:?} and the URL says {id:?}: use the same name in both");
+            Err(Problem::input("name", message))
+        }
         Some(before) if before.row.name != *name => {
             let message = format!("the workflow is named {:?}, and names cannot change", before.row.name);
             Err(Problem::input("name", message))

@@ -1,6 +1,8 @@
 //! Request and response types of the API. The command line uses them too, as a client.
 
+mod approval;
 mod channel;
+mod event;
 mod graph;
 mod list;
 mod node;
@@ -9,12 +11,15 @@ mod policy;
 mod problem;
 mod query;
 mod run;
+mod runs;
 mod secret;
 mod server;
 mod tool;
 mod workflow;
 
+pub use approval::*;
 pub use channel::*;
+pub use event::*;
 pub use graph::*;
 pub use list::*;
 pub use node::*;
@@ -23,6 +28,7 @@ pub use policy::*;
 pub use problem::*;
 pub use query::*;
 pub use run::*;
+pub use runs::*;
 pub use secret::*;
 pub use server::*;
 pub use tool::*;

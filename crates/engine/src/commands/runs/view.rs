@@ -5,10 +5,13 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
-use stepwell_core::run::{Row, StepState, WaitingFor, error};
+use stepwell_core::run::{Phase, Row, StepState, WaitingFor, error};
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 use stepwell_store::{RunRow, StepRow};
+
+/// The status of an attempt that never reported.
+const LOST: &str = "lost";
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RunView {
@@ -154,7 +157,12 @@ fn step(live: &Live, path: String, kind: &'static str, state: &StepState, rows: 
     let begun = rows.iter().rev().find(|row| row.attempt == state.attempt);
     let started = begun.map(|row| row.since);
     let finished = state.status().and(begun).and_then(|row| row.ended);
-    let attempts = if rows.len() > 1 { rows.iter().map(|row| attempt(live, row)).collect() } else { Vec::new() };
+    let newest = begun.map(|row| row.since);
+    let attempts = rows.iter().map(|row| AttemptView {
+        status: if is_lost(row, state, newest) { LOST.into() } else { row.status.clone() },
+        ..attempt(live, row)
+    });
+    let attempts = if rows.len() > 1 { attempts.collect() } else { Vec::new() };
     StepView {
         path,
         kind,
@@ -175,6 +183,13 @@ fn step(live: &Live, path: String, kind: &'static str, state: &StepState, rows: 
         log: state.output.and_then(|output| value(output.log?)),
         attempts,
     }
+}
+
+/// An attempt that never reported, although the step has gone on: its process died or lost its lease. No row says so,
+/// because the process that would write it is gone.
+fn is_lost(row: &StepRow, state: &StepState, newest: Option<Time>) -> bool {
+    let running = row.ended.is_none() && row.status == Phase::Running.name();
+    running && (state.status().is_some() || newest != Some(row.since) || row.attempt != state.attempt)
 }
 
 fn attempt(live: &Live, row: &StepRow) -> AttemptView {

@@ -1,0 +1,49 @@
+//! The log of a run, fact by fact.
+
+use super::Instant;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use stepwell_engine::commands::EventView;
+use stepwell_store::StoredLog;
+use utoipa::ToSchema;
+
+/// One fact of a run's log.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Event {
+    pub run_id: String,
+    /// The commit that contains it.
+    pub version: i64,
+    pub at: Instant,
+    /// created, started, entered, retrying, again, finished, skipped, ended, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// The other fields of the fact; payloads are referenced by number.
+    #[serde(flatten)]
+    #[schema(ignore)]
+    pub fact: Map<String, Value>,
+}
+
+impl Event {
+    pub fn new(run: &str, event: EventView) -> Event {
+        Event::of(run, event.version, event.at.into(), event.fact)
+    }
+
+    fn of(run: &str, version: i64, at: Instant, fact: Value) -> Event {
+        let Value::Object(mut fact) = fact else { return Event::of(run, version, at, Value::Object(Map::new())) };
+        let mut text = |name: &str| fact.shift_remove(name).and_then(|value| Some(value.as_str()?.to_string()));
+        let (kind, step) = (text("type").unwrap_or_default(), text("step"));
+        // Here, `version` is the version of the run.
+        if let Some(version) = fact.shift_remove("version") {
+            fact.insert("workflow_version".into(), version);
+        }
+        Event { run_id: run.to_string(), version, at, kind, step, fact }
+    }
+
+    /// All facts of a log row.
+    pub fn of_row(run: &str, log: &StoredLog) -> Vec<Event> {
+        let facts: Vec<Value> = serde_json::from_str(&log.row.facts).unwrap_or_default();
+        facts.into_iter().map(|fact| Event::of(run, log.version.0, log.row.at.into(), fact)).collect()
+    }
+}
