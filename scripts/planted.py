@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 
@@ -54,27 +53,30 @@ def main():
     words = sys.argv[1:]
     bugs = [bug for bug in bugs if not words or any(word in bug["name"] for word in words)]
     missed = 0
-    with tempfile.TemporaryDirectory() as copy:
-        for name in ["Cargo.toml", "Cargo.lock", "clippy.toml"]:
-            shutil.copy(os.path.join(ROOT, name), copy)
-        for name in ["crates", "docs", "examples", "scripts"]:
-            shutil.copytree(os.path.join(ROOT, name), os.path.join(copy, name), symlinks=True)
-        plant(copy, bugs)
-        for place in {(bug["package"], bug["suite"], bug["tests"]): bug for bug in bugs}.values():
-            passed, said = run(copy, place)
-            if not passed:
-                sys.exit(f"{said[-3000:]}\nthe tests of {place['name']} fail without any planted bug")
-        for bug in bugs:
-            begun = time.monotonic()
-            passed, _ = run(copy, bug, bug["name"])
-            took = f"{bug['suite']}, {time.monotonic() - begun:.0f} s"
-            if passed and "awaiting" in bug:
-                print(f"awaiting: {bug['name']} ({bug['awaiting']})", flush=True)
-            elif passed or "awaiting" in bug:
-                missed += 1
-                print(f"{'NOT CAUGHT' if passed else 'caught now, remove `awaiting`'}: {bug['name']} ({took})", flush=True)
-            else:
-                print(f"caught: {bug['name']} ({took})", flush=True)
+    # Always the same place, so that a second build compiles only what changed.
+    copy = os.path.join(TARGET, "planted")
+    shutil.rmtree(copy, ignore_errors=True)
+    os.makedirs(copy)
+    for name in ["Cargo.toml", "Cargo.lock", "clippy.toml"]:
+        shutil.copy(os.path.join(ROOT, name), copy)
+    for name in ["crates", "docs", "examples", "scripts"]:
+        shutil.copytree(os.path.join(ROOT, name), os.path.join(copy, name), symlinks=True)
+    plant(copy, bugs)
+    for place in {(bug["package"], bug["suite"], bug["tests"]): bug for bug in bugs}.values():
+        passed, said = run(copy, place)
+        if not passed:
+            sys.exit(f"{said[-3000:]}\nthe tests of {place['name']} fail without any planted bug")
+    for bug in bugs:
+        begun = time.monotonic()
+        passed, _ = run(copy, bug, bug["name"])
+        took = f"{bug['suite']}, {time.monotonic() - begun:.0f} s"
+        if passed and "awaiting" in bug:
+            print(f"awaiting: {bug['name']} ({bug['awaiting']})", flush=True)
+        elif passed or "awaiting" in bug:
+            missed += 1
+            print(f"{'NOT CAUGHT' if passed else 'caught now, remove `awaiting`'}: {bug['name']} ({took})", flush=True)
+        else:
+            print(f"caught: {bug['name']} ({took})", flush=True)
     waiting = sum("awaiting" in bug for bug in bugs)
     print(f"{len(bugs)} planted, {waiting} awaiting a test, {missed} wrong")
     sys.exit(bool(missed))
