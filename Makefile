@@ -87,9 +87,10 @@ soak:
 	target/release/stepwell bench sleepers --runs 1000000
 	bash scripts/mutants.sh
 
-# Plants each known bug in a copy of the planner and demands that the tests notice.
+# Plants each known bug in a copy of the code and demands that the tests notice.
 mutants:
 	bash scripts/mutants.sh
+	python3 scripts/planted.py
 
 # Rewrites expected outputs; read the diff.
 update:

@@ -67,6 +67,8 @@ class Tasks(Extension):
             return shown | {"status": "input_required", "inputRequests": {"who": form("Who is it for?", "name")}}
         if task["tool"] == "task_fails":
             return shown | {"status": "failed", "error": {"code": -32603, "message": f"no paper, {SECRET}"}}
+        if task["tool"] == "task_cancelled":
+            return shown | {"status": "cancelled", "statusMessage": "out of ink"}
         if task["looks"] < 2:
             return shown | {"status": "working"}
         said = task.get("answer", task["args"])
@@ -81,7 +83,7 @@ class Tasks(Extension):
     async def intercept_tool_call(self, params: Any, ctx: ServerRequestContext[Any, Any], call_next: Any) -> Any:
         global hanging, cancelled
         match params.name:
-            case "task" | "task_asks" | "task_fails":
+            case "task" | "task_asks" | "task_fails" | "task_cancelled":
                 at = "2026-07-28T00:00:00Z"
                 shown = {"taskId": f"task-{len(tasks)}", "createdAt": at, "lastUpdatedAt": at, "ttlMs": None}
                 shown |= {"pollIntervalMs": 10}
@@ -92,6 +94,8 @@ class Tasks(Extension):
                 return types.CallToolResult(content=[], structured_content={"result": "many"})
             case "missing":
                 raise MCPError(types.INVALID_PARAMS, "Unknown tool: missing")
+            case "ask_forever":
+                return {"resultType": "input_required", "inputRequests": {"color": form("Which color?", "color")}}
             case "ask" | "ask_two" | "ask_model" if params.input_responses is None:
                 requests = {"color": form("Which color?", "color")}
                 if params.name == "ask_two":
@@ -218,7 +222,7 @@ def plain(name: str) -> None:
     server.add_tool(never, name=name, description=f"Does `{name}`.", structured_output=False)
 
 
-for each in ["hang", "task", "task_asks", "task_fails", "ask", "ask_two", "ask_model", "missing", "meta"]:
+for each in ["hang", "task", "task_asks", "task_fails", "task_cancelled", "ask", "ask_two", "ask_model", "ask_forever", "missing", "meta"]:
     plain(each)
 
 

@@ -174,8 +174,8 @@ pub fn pairs(bytes: &[u8], app: &App) -> Result<Vec<(String, String)>, Problem> 
     if count > app.config.limits.values.get() as usize {
         return Err(too_many_values(app));
     }
-    let bad = |error| Problem::bad_request("invalid-form", format!("the body is not a form: {error}"));
-    serde_urlencoded::from_bytes(bytes).map_err(bad)
+    // Any bytes are a form: what is not UTF-8 or not escaped correctly is read leniently, as browsers' forms are.
+    Ok(form_urlencoded::parse(bytes).into_owned().collect())
 }
 
 /// Checks a JSON text against the limits before it is parsed.

@@ -101,16 +101,15 @@ impl From<Error> for Problem {
 fn conflict(ignored: Ignored) -> &'static str {
     match ignored {
         Ignored::NotStarted => "not-started",
-        Ignored::AlreadyStarted => "already-started",
         Ignored::RunFinished => "run-finished",
         Ignored::NothingToRetry => "nothing-to-retry",
         Ignored::OtherDialect => "other-dialect",
         Ignored::UnknownStep => "unknown-step",
         Ignored::StaleAttempt => "stale-attempt",
-        Ignored::NotWaiting => "not-waiting",
+        // The second and the third answer admissions and timers, which no request sends.
+        Ignored::NotWaiting | Ignored::AlreadyStarted | Ignored::NotDue => "not-waiting",
         Ignored::StepFinished => "step-finished",
         Ignored::OtherDigest => "other-digest",
-        Ignored::NotDue => "not-due",
         Ignored::Repeated => "repeated",
     }
 }
@@ -149,6 +148,7 @@ impl IntoResponse for Problem {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use std::collections::BTreeSet;
 
     /// Every error code is documented at the address that its response links to.
@@ -175,6 +175,15 @@ mod tests {
         assert!(codes.contains("request-timeout"), "{codes:?}");
         for code in codes {
             assert!(page.contains(&format!("id=\"{code}\"")), "{code} is not explained");
+        }
+    }
+
+    /// Leading to them takes two requests in one instant, or an attempt that ends while a request is handled.
+    #[test]
+    fn conflicts_that_only_a_race_leads_to_have_their_codes() {
+        for (ignored, code) in [(Ignored::StaleAttempt, "stale-attempt"), (Ignored::NotStarted, "not-started")] {
+            let problem = Problem::from(Error::Conflict(ignored));
+            assert_eq!((problem.status, problem.code), (StatusCode::CONFLICT, code));
         }
     }
 }

@@ -90,7 +90,6 @@ fn code(status: StatusCode) -> &'static str {
         StatusCode::NOT_FOUND => "not-found",
         StatusCode::METHOD_NOT_ALLOWED => "method-not-allowed",
         StatusCode::REQUEST_TIMEOUT => "request-timeout",
-        StatusCode::UPGRADE_REQUIRED => "upgrade-required",
         StatusCode::PAYLOAD_TOO_LARGE => "body-too-large",
         status if status.is_client_error() => "bad-request",
         _ => "internal",

@@ -11,6 +11,7 @@ mod answers;
 mod approvals;
 mod callbacks;
 mod canary;
+mod codes;
 mod crash;
 mod dashboard;
 mod description;

@@ -264,6 +264,10 @@ impl Socket {
         self.0.send(Message::text(message.to_string())).await.unwrap();
     }
 
+    pub async fn send_binary(&mut self, bytes: &'static [u8]) {
+        self.0.send(Message::binary(bytes)).await.unwrap();
+    }
+
     pub async fn join(&mut self, run: &str) {
         self.send(json!({"event": "workflow_run_join", "data": {"runId": run}})).await;
     }

@@ -178,3 +178,13 @@ async fn a_socket_that_does_not_answer_is_dropped_and_one_that_does_is_not() {
     reading.abort();
     harness.streams(0).await;
 }
+
+#[tokio::test]
+async fn a_binary_message_is_refused_and_the_socket_stays_open() {
+    let harness = Harness::new(patient()).await;
+    let mut socket = harness.socket(&harness.key).await;
+    socket.send_binary(b"{}").await;
+    assert_eq!(short(&socket.next().await.unwrap()), "error invalid-message");
+    socket.send("{").await;
+    assert_eq!(short(&socket.next().await.unwrap()), "error invalid-json");
+}

@@ -86,4 +86,12 @@ mod tests {
         check("b\u{fc}cher.example", "http://xn--bcher-kva.example/", true);
         check("*", "http://localhost", false);
     }
+
+    #[test]
+    fn a_request_to_another_host_is_refused_by_name() {
+        let hosts = Hosts::new(&["api.example.com".to_owned()]);
+        let refused = hosts.host_of(&serde_json::json!({"url": "https://example.com/x"})).unwrap_err();
+        assert_eq!((&*refused.code, refused.retryable), ("host_refused", false));
+        assert!(refused.message.contains("example.com"), "{refused:?}");
+    }
 }

@@ -97,3 +97,32 @@ async fn a_failed_task_fails_the_step_and_a_lost_one_is_reported() {
     assert_eq!((&*gone.code, gone.may_have_happened), ("task_gone", true));
     harness.upstreams.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_its_server_cancels_fails_the_step_and_may_have_happened() {
+    let harness = Harness::new(vec![bad(&[])]);
+    let begun = harness.waits(call("bad__task_cancelled", json!({}))).await;
+    let next = resumed("bad__task_cancelled", json!({}), &begun, vec![]);
+    let (failed, _) = failure(harness.attempt(next).await.unwrap());
+    assert_eq!((&*failed.code, failed.may_have_happened), ("task_cancelled", true));
+    assert!(failed.message.contains("out of ink"), "{failed:?}");
+    harness.upstreams.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_never_stops_asking_fails_the_step() {
+    let harness = Harness::new(vec![bad(&[])]);
+    let mut waits = harness.waits(call("bad__ask_forever", json!({}))).await;
+    // More than any server is allowed, so that a missing limit fails the test instead of hanging it.
+    for _ in 0..1_000 {
+        match harness.attempt(resumed("bad__ask_forever", json!({}), &waits, vec![json!({"color": "blue"})])).await {
+            Err(again) => waits = again,
+            Ok(outcome) => {
+                let (failed, _) = failure(outcome);
+                assert_eq!((&*failed.code, failed.may_have_happened), ("too_many_rounds", true));
+                return harness.upstreams.stop().await;
+            }
+        }
+    }
+    panic!("the tool was asked for ever");
+}

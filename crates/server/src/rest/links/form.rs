@@ -136,7 +136,7 @@ mod tests {
     use serde_json::json;
 
     fn check(schema: Value, body: &str, expected: Value) {
-        let sent = Sent::read(serde_urlencoded::from_str(body).unwrap()).unwrap();
+        let sent = Sent::read(form_urlencoded::parse(body.as_bytes()).into_owned().collect()).unwrap();
         let told = match filled(&schema, &sent) {
             Ok(data) => data,
             Err(faults) => json!(faults.iter().map(|(path, _)| path).collect::<Vec<_>>()),

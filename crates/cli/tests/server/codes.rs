@@ -1,0 +1,148 @@
+//! Stable codes that no other suite meets: each from the request, or the definition, that leads to it.
+
+use crate::canary::MASTER;
+use crate::harness::{Api, Installation};
+use crate::outside::Outside;
+use serde_json::{Value, json};
+
+/// The run of a definition that fails, and the code and message of its error.
+#[track_caller]
+fn fails(api: &Api, definition: Value) -> (String, String) {
+    let name = definition["name"].as_str().unwrap().to_string();
+    api.define(&definition);
+    let run = api.finished(&name, &json!({}));
+    assert_eq!(run["status"], "failed", "{run:#}");
+    let text = |field: &str| run["error"][field].as_str().unwrap_or_default().to_string();
+    (text("code"), text("message"))
+}
+
+#[test]
+fn requests_that_are_not_what_the_address_takes_are_refused_with_their_codes() {
+    let place = Installation::new();
+    let server = place.serve();
+    let yaml = [("content-type", "application/yaml")];
+    server.api.send("POST", "/api/v1/workflows", &yaml, Some(vec![b'a', 0xff])).refused(400, "not-text");
+    server.api.get("/api/v1/ws").refused(400, "not-a-websocket");
+    server.api.get("/api/v1/runs/%ff").refused(400, "bad-request");
+}
+
+#[test]
+fn a_full_workflow_that_skips_refuses_the_next_run() {
+    let place = Installation::new();
+    let server = place.serve();
+    let concurrency = json!({"limit": 1, "when_full": "skip"});
+    server.api.define(&json!({"name": "it", "concurrency": concurrency, "tasks": {"rest": {"sleep": "1d"}}}));
+    let run = server.api.trigger("it", &json!({}));
+    server.api.post("/api/v1/workflows/it/trigger", &json!({})).refused(429, "concurrency-limit");
+    server.api.post(&format!("/api/v1/runs/{run}/cancel"), &json!({})).is(200);
+    server.api.end(&run);
+    server.api.trigger("it", &json!({}));
+}
+
+#[test]
+fn commands_that_do_not_fit_the_state_of_the_run_are_refused_with_their_codes() {
+    let place = Installation::new();
+    let server = place.serve();
+    let outside = Outside::start();
+    outside.hold("/slow");
+    let slow = json!({"url": format!("{}/slow", outside.url)});
+    server.api.define(&json!({"name": "it", "tasks": {"slow": slow}}));
+    let run = server.api.trigger("it", &json!({}));
+    outside.called("/slow", 1);
+    let id = server.api.run(&run)["tasks"]["slow"]["id"].as_str().unwrap().to_string();
+    server.api.post(&format!("/api/v1/steps/{id}/ready"), &json!({})).refused(409, "not-waiting");
+    server.api.post(&format!("/api/v1/runs/{run}/erase"), &json!({})).refused(409, "not-now");
+    server.api.post(&format!("/api/v1/runs/{run}/retry"), &json!({})).refused(409, "nothing-to-retry");
+    outside.let_go("/slow");
+    server.api.end(&run);
+    server.api.post(&format!("/api/v1/runs/{run}/retry"), &json!({})).refused(409, "nothing-to-retry");
+}
+
+#[test]
+fn a_run_is_not_retried_under_a_version_in_another_dialect() {
+    let place = Installation::new();
+    let server = place.serve();
+    let id = server.api.define(&json!({"name": "it", "tasks": {"it": {"tool": "fail", "retries": 0}}}));
+    let run = server.api.finished("it", &json!({}))["id"].as_str().unwrap().to_string();
+    let flow = json!({"name": "it", "flow": {"start": {"tool": "uuid", "done": true}}});
+    server.api.call("PUT", &format!("/api/v1/workflows/{id}"), &flow).is(200);
+    let retry = format!("/api/v1/runs/{run}/retry");
+    server.api.get(&retry).refused(409, "other-dialect");
+    server.api.post(&retry, &json!({"newest": true})).refused(409, "other-dialect");
+}
+
+#[test]
+fn a_call_to_the_address_of_a_workflow_whose_author_lost_the_right_is_not_startable() {
+    let place = Installation::new();
+    let server = place.serve();
+    let grants = ["workflow.define", "workflow.run", "workflow.read", "tool:*"];
+    let author = server.api.new_user("beatrix", &grants);
+    author.define(&json!({"name": "it", "trigger": {"webhook": true}, "tasks": {"rest": {"sleep": 0}}}));
+    let url = author.get("/api/v1/workflows/it").is(200).data()["webhooks"][0].as_str().unwrap().to_string();
+    let path = url.strip_prefix(&server.url).unwrap();
+    server.without_key().post(path, &json!({})).is(202);
+    server.api.call("PATCH", "/api/v1/users/beatrix", &json!({"grants": ["workflow.read"]})).is(200);
+    let refused = server.without_key().post(path, &json!({})).refused(503, "not-startable");
+    assert!(!refused.to_string().contains("beatrix"), "{refused}");
+}
+
+#[test]
+fn loops_items_and_branches_that_cannot_go_on_fail_with_their_codes() {
+    let place = Installation::new();
+    let server = place.serve();
+    let endless = json!({"name": "endless", "max_iterations": 3, "flow": {
+        "start": {"tool": "uuid", "next": "pause"},
+        "pause": {"sleep": 0, "next": "look"},
+        "look": {"tool": "uuid", "branch": [{"if": "result == 'never'", "then": "end"}, {"then": "pause"}]},
+        "end": {"tool": "uuid", "done": true},
+    }});
+    let (code, message) = fails(&server.api, endless);
+    assert_eq!((&*code, message.contains("after 3 passes")), ("too_many_iterations", true), "{message}");
+    let nowhere = json!({"name": "nowhere", "flow": {
+        "start": {"tool": "uuid", "branch": [{"if": "result == 'never'", "then": "end"}]},
+        "end": {"tool": "uuid", "done": true},
+    }});
+    assert_eq!(fails(&server.api, nowhere).0, "no_branch");
+    let items = json!({"name": "items", "tasks": {"each": {"for_each": [1, 2], "tasks": {
+        "it": {"tool": "fail", "args": {"message": "as asked"}, "retries": 0},
+    }}}});
+    let (code, message) = fails(&server.api, items);
+    assert_eq!((&*code, message.contains("as asked")), ("item_failed", true), "{message}");
+}
+
+#[test]
+fn a_request_is_not_sent_if_it_cannot_be_signed() {
+    let place = Installation::new().variable("STEPWELL_MASTER_KEY", MASTER);
+    let server = place.serve();
+    let outside = Outside::start();
+    let secret = json!({"value": "whsec_this is not base64!"});
+    server.api.call("PUT", "/api/v1/secrets/WEBHOOK_SIGNING_SECRET", &secret).is(200);
+    let go = json!({"url": format!("{}/x", outside.url), "retries": 0});
+    assert_eq!(fails(&server.api, json!({"name": "it", "tasks": {"go": go}})).0, "bad_signing_secret");
+    assert_eq!(outside.count(), 0);
+}
+
+#[test]
+fn commits_steps_and_timers_are_measured() {
+    let place = Installation::new();
+    let server = place.serve();
+    let tasks = json!({"nap": {"sleep": "50ms"}, "then": {"tool": "uuid", "needs": ["nap"]}});
+    server.api.define(&json!({"name": "it", "tasks": tasks}));
+    assert_eq!(server.api.finished("it", &json!({}))["status"], "completed");
+    let metrics = server.api.get("/metrics").is(200).text();
+    let count = |name: &str| -> f64 {
+        let lines = metrics.lines().filter(|line| line.starts_with(name));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+    };
+    let always = [
+        "stepwell_commit_batch_size_count",
+        "stepwell_commit_seconds_count",
+        "stepwell_step_seconds_count{kind=\"tool\"}",
+        "stepwell_timer_late_seconds_count",
+    ];
+    for name in always {
+        assert!(count(name) >= 1.0, "{name}: {metrics}");
+    }
+    let on_postgres = stepwell_testing::on_postgres();
+    assert_eq!(count("stepwell_database_round_trips_total") >= 1.0, on_postgres, "{metrics}");
+}
