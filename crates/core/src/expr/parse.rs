@@ -22,7 +22,12 @@ pub(super) fn parse(source: &str, grammar: Grammar) -> Result<Expr, SyntaxError>
     if parser.token != Token::End {
         return Err(parser.trailing());
     }
-    Ok(parser.expr)
+    match parser.expr.raw_inside() {
+        None => Ok(parser.expr),
+        Some(span) => {
+            Err(SyntaxError::new(span, "`raw` must be around the whole expression").hint("write raw(a ?? b)"))
+        }
+    }
 }
 
 struct Parser<'s> {
@@ -251,6 +256,17 @@ impl Parser<'_> {
                 (_, Grammar::Standard) => error.hint("an operator such as `==` or `&&` is missing before it"),
             },
         }
+    }
+}
+
+impl Expr {
+    /// A call of `raw` that is not the whole expression, where it would change nothing.
+    fn raw_inside(&self) -> Option<Span> {
+        let nodes = self.nodes.iter().enumerate().filter(|(n, _)| *n as u32 != self.root.0);
+        nodes.into_iter().find_map(|(_, node)| match node {
+            Node::Call { function: Function::Raw, span, .. } => Some(*span),
+            _ => None,
+        })
     }
 }
 
