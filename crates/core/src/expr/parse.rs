@@ -192,11 +192,23 @@ impl Parser<'_> {
             "false" => Literal::Bool(false),
             "null" | "nil" => Literal::Null,
             "not" if self.token.opens_operand() => {
+                if let Some(words) = self.several_words(span) {
+                    let error = SyntaxError::new(span, "a string of several words needs quotes");
+                    return Err(error.hint(format!("write \"{words}\"")));
+                }
                 return Err(SyntaxError::new(span, "`not` is not an operator").hint("use `!`"));
             }
             _ => return self.push(Node::Path(Path::unbound(segments, span))),
         };
         self.push(Node::Literal(literal))
+    }
+
+    /// Bare words that end the expression after a comparison: `result == not found`.
+    fn several_words(&self, first: Span) -> Option<&str> {
+        let source = &*self.expr.source;
+        let (before, words) = (source.get(..first.start as usize)?, source.get(first.start as usize..)?.trim_end());
+        let plain = words.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '));
+        (plain && before.trim_end().ends_with('=')).then_some(words)
     }
 
     /// Parses a call, after the name and at the opening parenthesis.
