@@ -13,6 +13,7 @@
 
 mod resolve;
 mod scan;
+mod url;
 
 pub use crate::expr::Grammar as Mode;
 pub use resolve::{PartlyResolved, Resolved, SecretSlot};
@@ -59,6 +60,8 @@ enum Node {
 enum Part {
     Literal(String),
     Hole(HoleIx),
+    /// In the path or query of a URL.
+    UrlHole(HoleIx, url::Filled),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -229,6 +232,7 @@ impl Parser {
         match <[Part; 1]>::try_from(parts) {
             Ok([Part::Hole(ix)]) => Node::Hole(ix),
             Ok([Part::Literal(text)]) => Node::Constant(Arc::new(text.into())),
+            Ok([part @ Part::UrlHole(..)]) => Node::Text(vec![part]),
             Err(parts) if parts.is_empty() => Node::Constant(Arc::new("".into())),
             Err(parts) => Node::Text(parts),
         }

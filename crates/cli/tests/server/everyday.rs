@@ -269,3 +269,26 @@ fn an_erased_run_has_no_payload_left_and_its_log_still_holds() {
         assert!(!all.windows(word.len()).any(|part| part == word.as_bytes()), "{word} is still in the files");
     }
 }
+
+#[test]
+fn a_value_in_a_url_adds_no_segment_and_no_parameter() {
+    let place = Installation::new();
+    let server = place.serve();
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let url = stepwell_testing::listen({
+        let asked = asked.clone();
+        move |request| {
+            asked.lock().unwrap().push(request.path);
+            ("200 OK", "{}".to_string())
+        }
+    });
+    let api = &server.api;
+    api.define(
+        &json!({"name": "get", "tasks": {"get": {"url": format!("{url}/v1/{{{{input.id}}}}?q={{{{input.q}}}}")}}}),
+    );
+    let status = |input: Value| api.end(&api.trigger("get", &input))["status"].clone();
+    assert_eq!(status(json!({"id": "x/../y", "q": "q?z=1#f&a"})), "completed");
+    assert_eq!(status(json!({"id": "..", "q": 1})), "failed");
+    assert_eq!(status(json!({"id": "%2e%2e", "q": "é"})), "completed");
+    assert_eq!(*asked.lock().unwrap(), ["/v1/x%2F..%2Fy?q=q%3Fz%3D1%23f%26a", "/v1/%252e%252e?q=%C3%A9"]);
+}

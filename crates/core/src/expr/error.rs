@@ -68,6 +68,11 @@ pub enum Missing {
     /// The engine never sees a secret's value, so nothing can be computed from one.
     #[error("`{path}` must stand alone in a template, as {{{{{path}}}}}")]
     Secret { path: String, at: Span },
+    /// A value would make a request go to another path.
+    #[error(
+        "{{{{{path}}}}} makes a segment of the URL `{segment}`, which leads to another path; write {{{{raw(\u{2026})}}}} to allow it"
+    )]
+    Segment { path: String, segment: String },
     #[error("the result exceeds {limit}")]
     TooLarge { limit: &'static str },
 }

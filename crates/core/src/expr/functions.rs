@@ -14,13 +14,15 @@
 //! | `min(a, b, …)`, `max(a, b, …)` | the least or greatest number of the arguments or of one list |
 //! | `keys(object)` | its keys, in order |
 //! | `first(list)`, `last(list)` | |
+//! | `urlencode(x)` | the text of a value, percent-encoded |
+//! | `raw(x)` | the value itself; in the URL of a request it is not encoded. Only around a whole expression |
 //!
 //! A wrong type, and `first`, `last`, `min` and `max` of an empty list, are null in a condition and an error in a
 //! template.
 
 use super::number::{self, Num};
 use super::value::{Bounded, View};
-use super::{Missing, Span, Val};
+use super::{Missing, Percent, Span, Val};
 use crate::value::VALUE_WEIGHT;
 use serde_json::Value;
 use std::cmp::Ordering;
@@ -72,6 +74,8 @@ functions! {
     "keys" Keys 1..=1,
     "first" First 1..=1,
     "last" Last 1..=1,
+    "urlencode" UrlEncode 1..=1,
+    "raw" Raw 1..=1,
 }
 
 /// Why a call has no result.
@@ -99,7 +103,7 @@ impl Function {
     /// The bytes of an argument that a call reads.
     pub fn cost(self, argument: &Val<'_>) -> usize {
         match (self, argument.view()) {
-            (Function::Exists | Function::First | Function::Last, _) => 0,
+            (Function::Exists | Function::First | Function::Last | Function::Raw, _) => 0,
             (Function::Len, View::List(_) | View::Object(_)) => 0,
             (Function::Contains, View::List(list)) => list.len() * VALUE_WEIGHT,
             (Function::Contains | Function::Keys, View::Object(map)) => map.len() * VALUE_WEIGHT,
@@ -163,6 +167,12 @@ impl Function {
             },
             Function::First => end_of(value, <[Value]>::first),
             Function::Last => end_of(value, <[Value]>::last),
+            Function::UrlEncode => {
+                let mut out = Bounded::new();
+                value.write_text(&mut Percent(&mut out)).map_err(|_| CallError::TooLarge)?;
+                Ok(String::from(out).into())
+            }
+            Function::Raw => Ok(take(value)),
             _ => wrong_type("other arguments", value),
         }
     }

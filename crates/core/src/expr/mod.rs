@@ -31,6 +31,7 @@ mod lex;
 mod number;
 mod parse;
 mod path;
+mod percent;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;
@@ -38,6 +39,7 @@ mod value;
 pub use compare::{Operator, Pattern, PatternError, test};
 pub use error::{Missing, Span, SyntaxError};
 pub use path::{Dotted, Found, Names, Path, Segment, StepIx, Var, walk};
+pub(crate) use percent::Percent;
 pub use value::Val;
 pub(crate) use value::{Bounded, MAX_TEXT};
 
@@ -95,6 +97,11 @@ impl Expr {
     /// The path, if the expression is just a path.
     pub fn as_path(&self) -> Option<&Path> {
         if let Node::Path(path) = self.node(self.root) { Some(path) } else { None }
+    }
+
+    /// Whether the whole expression is a call of this function.
+    pub fn is_call(&self, name: &str) -> bool {
+        matches!(self.node(self.root), Node::Call { function, .. } if function.name() == name)
     }
 
     /// Evaluates for a template: a missing path or a wrong type is an error unless `??` catches it.

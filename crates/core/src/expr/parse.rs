@@ -22,7 +22,12 @@ pub(super) fn parse(source: &str, grammar: Grammar) -> Result<Expr, SyntaxError>
     if parser.token != Token::End {
         return Err(parser.trailing());
     }
-    Ok(parser.expr)
+    match parser.expr.raw_inside() {
+        None => Ok(parser.expr),
+        Some(span) => {
+            Err(SyntaxError::new(span, "`raw` must be around the whole expression").hint("write raw(a ?? b)"))
+        }
+    }
 }
 
 struct Parser<'s> {
@@ -187,11 +192,23 @@ impl Parser<'_> {
             "false" => Literal::Bool(false),
             "null" | "nil" => Literal::Null,
             "not" if self.token.opens_operand() => {
+                if let Some(words) = self.several_words(span) {
+                    let error = SyntaxError::new(span, "a string of several words needs quotes");
+                    return Err(error.hint(format!("write \"{words}\"")));
+                }
                 return Err(SyntaxError::new(span, "`not` is not an operator").hint("use `!`"));
             }
             _ => return self.push(Node::Path(Path::unbound(segments, span))),
         };
         self.push(Node::Literal(literal))
+    }
+
+    /// Bare words that end the expression after a comparison: `result == not found`.
+    fn several_words(&self, first: Span) -> Option<&str> {
+        let source = &*self.expr.source;
+        let (before, words) = (source.get(..first.start as usize)?, source.get(first.start as usize..)?.trim_end());
+        let plain = words.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '));
+        (plain && before.trim_end().ends_with('=')).then_some(words)
     }
 
     /// Parses a call, after the name and at the opening parenthesis.
@@ -251,6 +268,17 @@ impl Parser<'_> {
                 (_, Grammar::Standard) => error.hint("an operator such as `==` or `&&` is missing before it"),
             },
         }
+    }
+}
+
+impl Expr {
+    /// A call of `raw` that is not the whole expression, where it would change nothing.
+    fn raw_inside(&self) -> Option<Span> {
+        let nodes = self.nodes.iter().enumerate().filter(|(n, _)| *n as u32 != self.root.0);
+        nodes.into_iter().find_map(|(_, node)| match node {
+            Node::Call { function: Function::Raw, span, .. } => Some(*span),
+            _ => None,
+        })
     }
 }
 

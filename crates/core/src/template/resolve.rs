@@ -1,7 +1,8 @@
 //! Fills the holes of a template with a run's data, and the slots of the result with secrets.
 
+use super::url::{Filled, check_segment};
 use super::{HoleIx, Node, Part, Template, push_pointer};
-use crate::expr::{Bounded, Dotted, Expr, Found, Missing, Names, Path, Segment, Val};
+use crate::expr::{Bounded, Dotted, Expr, Found, Missing, Names, Path, Percent, Segment, Val};
 use crate::value::VALUE_WEIGHT;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -208,21 +209,43 @@ impl<'a> Resolver<'a> {
     fn text(&mut self, parts: &[Part]) -> Result<Value, Missing> {
         let too_large = |_| Missing::TooLarge { limit: "4 MB of text" };
         let mut text = Bounded::new();
+        let mut in_url = Vec::new();
         for part in parts {
-            match part {
-                Part::Literal(literal) => text.write_str(literal).map_err(too_large)?,
-                Part::Hole(ix) => match self.fill(*ix)? {
-                    Filling::Value(value) => value.write_text(&mut text).map_err(too_large)?,
-                    Filling::Secret(path) => self.slot(path, &mut text)?,
-                    Filling::Unknown(source) => {
-                        self.note_unknown();
-                        write!(text, "{{{{{source}}}}}").map_err(too_large)?;
-                    }
-                },
+            let (ix, filled) = match part {
+                Part::Literal(literal) => {
+                    text.write_str(literal).map_err(too_large)?;
+                    continue;
+                }
+                Part::Hole(ix) => (*ix, None),
+                Part::UrlHole(ix, filled) => (*ix, Some(*filled)),
+            };
+            let start = text.len();
+            match (self.fill(ix)?, filled) {
+                (Filling::Value(value), Some(Filled::Encode)) => {
+                    value.write_text(&mut Percent(&mut text)).map_err(too_large)?;
+                }
+                (Filling::Value(value), _) => value.write_text(&mut text).map_err(too_large)?,
+                // As stored: a secret is not data of a run, and is often a part of a path.
+                (Filling::Secret(path), _) => {
+                    self.slot(path, &mut text)?;
+                    continue;
+                }
+                (Filling::Unknown(source), _) => {
+                    self.note_unknown();
+                    write!(text, "{{{{{source}}}}}").map_err(too_large)?;
+                    continue;
+                }
+            }
+            if filled.is_some() {
+                in_url.push((start, text.len(), ix));
             }
         }
         self.spend(text.len())?;
-        Ok(String::from(text).into())
+        let text = String::from(text);
+        for (start, end, ix) in in_url {
+            check_segment(&text, start, end, self.template.holes[ix.0].expr.source())?;
+        }
+        Ok(text.into())
     }
 
     fn note_unknown(&mut self) {

@@ -257,3 +257,60 @@ proptest! {
         }
     }
 }
+
+/// What a URL resolves to, with `id` and `q` as data.
+fn check_url(url: &str, id: Value, expected: &str) {
+    let mut template = template(&json!({"url": url}));
+    template.encode_url("url");
+    let resolved = template.resolve(&Data(json!({"id": id, "base": "http://a.test/v1"})));
+    let found = resolved.map_or_else(|missing| missing.to_string(), |r| r.value["url"].as_str().unwrap().to_string());
+    assert_eq!(found, expected, "{url} {id}");
+}
+
+#[test]
+fn a_value_in_the_path_or_query_of_a_url_is_percent_encoded() {
+    check_url("http://a.test/{{id}}/b", json!("x/../y"), "http://a.test/x%2F..%2Fy/b");
+    check_url("http://a.test/{{id}}", json!("q?z=1#f"), "http://a.test/q%3Fz%3D1%23f");
+    check_url("http://a.test?q={{id}}", json!("a&b=c d+é"), "http://a.test?q=a%26b%3Dc%20d%2B%C3%A9");
+    check_url("http://a.test/{{id}}", json!("%2e%2e"), "http://a.test/%252e%252e");
+    check_url("http://a.test/{{id}}", json!([1, "a"]), "http://a.test/%5B1%2C%22a%22%5D");
+    check_url("http://a.test/{{id}}", json!(7), "http://a.test/7");
+    check_url("{{base}}/{{id}}", json!("a/b"), "http://a.test/v1/a%2Fb");
+    check_url("http://{{id}}/x", json!("b.test:80"), "http://b.test:80/x");
+}
+
+#[test]
+fn a_url_that_is_one_hole_and_raw_values_stay_whole_and_nothing_is_encoded_twice() {
+    check_url("{{id}}", json!("http://a.test/x/y?z=1"), "http://a.test/x/y?z=1");
+    check_url("http://a.test/{{raw(id)}}", json!("x/../y?z"), "http://a.test/x/../y?z");
+    check_url("http://a.test/{{urlencode(id)}}", json!("x/y"), "http://a.test/x%2Fy");
+    check_url(
+        "http://a.test/{{secrets.KEY}}?k={{secrets.KEY}}",
+        json!(0),
+        "http://a.test/{{secrets.KEY}}?k={{secrets.KEY}}",
+    );
+}
+
+#[test]
+fn a_value_cannot_climb_in_the_path_of_a_url() {
+    let climbs = |source: &str, segment: &str| {
+        format!(
+            "{{{{{source}}}}} makes a segment of the URL `{segment}`, which leads to another path; write {{{{raw(…)}}}} to allow it"
+        )
+    };
+    check_url("http://a.test/v1/{{id}}/x", json!(".."), &climbs("id", ".."));
+    check_url("http://a.test/v1/{{id}}", json!("."), &climbs("id", "."));
+    check_url("http://a.test/v1/{{id}}{{id}}?x", json!("."), &climbs("id", ".."));
+    check_url("http://a.test/v1/%2e{{id}}", json!("."), &climbs("id", ".."));
+    check_url("http://a.test/v1/{{urlencode(id)}}#x", json!(".."), &climbs("urlencode(id)", ".."));
+    check_url("http://a.test/v1/{{id}}", json!("..."), "http://a.test/v1/...");
+    check_url("http://a.test/v1?p=/{{id}}", json!(".."), "http://a.test/v1?p=/..");
+}
+
+#[test]
+fn raw_is_only_around_a_whole_expression() {
+    check_refused(
+        json!("{{raw(n) ?? 1}}"),
+        &[" `raw(n)`: `raw` must be around the whole expression; write raw(a ?? b)"],
+    );
+}

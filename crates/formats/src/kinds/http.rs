@@ -46,7 +46,8 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
     if let Some(body) = fields.take("body") {
         input.put("body", body);
     }
-    let input = input.parse(draft, rules.grammar);
+    let mut input = input.parse(draft, rules.grammar);
+    input.encode_url("url");
     ParsedKind::of(Kind::Call { call: Call::Http, input })
 }
 

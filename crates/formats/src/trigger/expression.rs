@@ -3,11 +3,16 @@
 use crate::fields::quoted;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
+use std::ops::RangeInclusive;
 
 const MAX_CRON_BYTES: usize = 256;
 /// Comma-separated parts of one field: an hour has no more minutes.
 const MAX_CRON_PARTS: usize = 60;
 const NICKNAMES: [&str; 6] = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@hourly"];
+
+/// The fields from the last to the first, with the numbers they take.
+const FIELDS: [(&str, RangeInclusive<u32>); 6] =
+    [("weekday", 0..=7), ("month", 1..=12), ("day", 1..=31), ("hour", 0..=23), ("minute", 0..=59), ("second", 0..=59)];
 
 /// A zone of the bundled database, so that every machine has the same zones.
 pub fn zone(name: &str) -> Option<TimeZone> {
@@ -40,7 +45,7 @@ fn check_fields(expression: &str) -> Result<(), String> {
     if !(5..=6).contains(&fields.len()) {
         return Err(format!("a cron expression has 5 or 6 fields, but this one has {}", fields.len()));
     }
-    for (field, name) in fields.iter().rev().zip(["weekday", "month", "day", "hour", "minute", "second"]) {
+    for (field, (name, range)) in fields.iter().rev().zip(FIELDS) {
         let plain = |c: char| c.is_ascii_alphanumeric() || "*/,-#?+".contains(c);
         if let Some(odd) = field.chars().find(|&c| !plain(c)) {
             return Err(format!("a cron expression cannot contain {}", quoted(&odd.to_string())));
@@ -51,8 +56,18 @@ fn check_fields(expression: &str) -> Result<(), String> {
         if field.split(',').count() > MAX_CRON_PARTS {
             return Err(format!("the {name} has more than {MAX_CRON_PARTS} parts"));
         }
+        if let Some(number) = outside(field, &range) {
+            return Err(format!("the {name} {} is not from {} to {}", quoted(number), range.start(), range.end()));
+        }
     }
     Ok(())
+}
+
+/// The first number of a field that is out of range. Steps (`*/90`) and what is not a plain number are the library's.
+fn outside<'f>(field: &'f str, range: &RangeInclusive<u32>) -> Option<&'f str> {
+    let numbers = field.split(',').filter_map(|part| part.split(['/', '#']).next()).flat_map(|part| part.split('-'));
+    let mut digits = numbers.filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
+    digits.find(|text| !text.parse().is_ok_and(|number| range.contains(&number)))
 }
 
 /// Whether the expression ever fires. Searches forty years of days: weekdays and leap days repeat after twenty-eight.
@@ -95,6 +110,17 @@ mod tests {
         for bad in ["", "* * *", "61 * * * *", "0 0 31 2 *", "nonsense", "0 8 * * 1-5 2026 9", "é * * * *", "@never"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_number_out_of_range_names_its_field() {
+        let check = |text: &str, expected: &str| assert_eq!(parse(text).err().as_deref(), Some(expected), "{text}");
+        check("99 * * * *", r#"the minute "99" is not from 0 to 59"#);
+        check("0 5-24 * * *", r#"the hour "24" is not from 0 to 23"#);
+        check("0 0 0,32/2 * *", r#"the day "0" is not from 1 to 31"#);
+        check("0 0 1 13 *", r#"the month "13" is not from 1 to 12"#);
+        check("0 0 * * 8#2", r#"the weekday "8" is not from 0 to 7"#);
+        check("60 0 0 * * *", r#"the second "60" is not from 0 to 59"#);
     }
 
     #[test]

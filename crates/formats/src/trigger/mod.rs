@@ -101,7 +101,7 @@ fn one<'d>(draft: &mut Draft<'d>, field: &Field<'d>, siblings: &mut Siblings<'d>
         },
         other => {
             let fault = Fault::new(code::BAD_VALUE, format!("{} is not a trigger", quoted(other)));
-            let hint = draft.near(other, NAMES);
+            let hint = draft.near(other, NAMES.into_iter().chain(["manual", "schedule"]));
             let hint = hint.unwrap_or_else(|| format!("known: {}", NAMES.join(", ")));
             draft.fault(&field.place, fault.hint(hint));
             None

@@ -37,3 +37,13 @@ fn an_output_that_cannot_be_resolved_fails_the_run() {
     let text = "{name: o, output: {sum: '{{tasks.a.body.n}}'}, tasks: {a: {tool: echo}}}";
     check(text, &["a ok {}"], "a=success | failed");
 }
+
+#[test]
+fn a_value_in_a_url_is_encoded_and_cannot_climb() {
+    let text = "{name: u, tasks: {a: {url: 'https://x.test/v1/{{input.id}}?q={{input.q}}'}}}";
+    let definition = compile(text);
+    let story = Story::start(&definition, json!({"id": "x/../y", "q": "1&z=2#f"}));
+    assert_eq!(story.input_of("a")["url"], "https://x.test/v1/x%2F..%2Fy?q=1%26z%3D2%23f");
+    let story = Story::start(&definition, json!({"id": "..", "q": ""}));
+    assert_eq!(story.line(), "a=template_error | failed");
+}
