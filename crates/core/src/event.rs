@@ -155,6 +155,22 @@ pub enum FailureKind {
     Timeout,
 }
 
+/// The codes of failures that are refusals; docs/definitions.md lists them.
+const REFUSALS: [&str; 12] = [
+    "forbidden",
+    "denied_by_policy",
+    "approval_required",
+    "host_refused",
+    "egress_refused",
+    "secret_bound",
+    "read_only",
+    "unauthorized",
+    "tool_held",
+    "tool_new",
+    "tool_changed",
+    "too_many_descendants",
+];
+
 impl Failure {
     pub fn new(code: &str, message: impl Into<Arc<str>>) -> Failure {
         let (kind, code) = (FailureKind::Error, code.into());
@@ -163,6 +179,12 @@ impl Failure {
 
     pub fn retryable(code: &str, message: impl Into<Arc<str>>) -> Failure {
         Failure { retryable: true, ..Failure::new(code, message) }
+    }
+
+    /// Whether rights, a policy or a review forbid the call. Another attempt would be refused too, so none is made,
+    /// whatever the step's retry policy says.
+    pub fn is_refusal(&self) -> bool {
+        REFUSALS.contains(&&*self.code)
     }
 
     pub fn timeout(after: Millis) -> Failure {

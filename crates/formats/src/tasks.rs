@@ -22,7 +22,8 @@ const ATTEMPTS: u32 = 6;
 
 pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
     let retry = Retry::exponential(ATTEMPTS, Millis::SECOND);
-    body(draft, field, None, &Rules { grammar: Grammar::Standard, retry, timeout: call_timeout });
+    let rules = Rules { grammar: Grammar::Standard, retry, tool_errors: false, timeout: call_timeout };
+    body(draft, field, None, &rules);
 }
 
 /// The default timeout of a call, in tasks and graph.

@@ -251,6 +251,9 @@ impl Planner<'_> {
 }
 
 fn worth_retrying(retry: &Retry, failure: &Failure, reply: &Option<Reply>) -> bool {
+    if failure.is_refusal() {
+        return false;
+    }
     if retry.on.is_empty() {
         return failure.retryable;
     }

@@ -22,13 +22,14 @@ use stepwell_core::graph::{Arm, Backoff, Call, Handle, Join, Kind, OnFail, Retry
 use stepwell_core::time::Millis;
 
 const TIMEOUT: Millis = Millis::from_secs(120);
-/// The default delays between the three attempts.
-const PAUSES: [Millis; 2] = [Millis::from_secs(30), Millis::from_secs(120)];
+const ATTEMPTS: u32 = 3;
+/// The default delays between attempts. The third is used by steps that ask for more attempts.
+const PAUSES: [Millis; 3] = [Millis::from_secs(30), Millis::from_secs(120), Millis::from_secs(300)];
 
 fn rules() -> Rules {
     let backoff = Backoff::List(PAUSES.to_vec());
-    let retry = Retry { attempts: PAUSES.len() as u32 + 1, backoff, jitter: false, on: Vec::new() };
-    Rules { grammar: Grammar::Flow, retry, timeout: |_: Call| TIMEOUT }
+    let retry = Retry { attempts: ATTEMPTS, backoff, jitter: false, on: Vec::new() };
+    Rules { grammar: Grammar::Flow, retry, tool_errors: true, timeout: |_: Call| TIMEOUT }
 }
 
 /// A step that was read, with its transitions.

@@ -33,6 +33,7 @@ fn rules() -> Rules {
     Rules {
         grammar: Grammar::Standard,
         retry: Retry::exponential(ATTEMPTS, Millis::SECOND),
+        tool_errors: false,
         timeout: tasks::call_timeout,
     }
 }

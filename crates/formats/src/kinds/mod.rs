@@ -33,6 +33,8 @@ pub struct Rules {
     pub grammar: Grammar,
     /// The retry policy of calls that set none.
     pub retry: Retry,
+    /// Whether that policy retries every failure of a tool, or only those that the executor considers worthwhile.
+    pub tool_errors: bool,
     /// The timeout of calls that set none.
     pub timeout: fn(Call) -> Millis,
 }

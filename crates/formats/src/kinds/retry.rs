@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
 use crate::source::Value;
 use crate::values::Unit;
-use stepwell_core::graph::{Backoff, Kind, OnUnknown, Retry, RetryOn};
+use stepwell_core::graph::{Backoff, Call, Kind, OnUnknown, Retry, RetryOn};
 use stepwell_core::limits;
 use stepwell_core::time::Millis;
 
@@ -23,7 +23,7 @@ pub struct Attempts {
 /// Reads the fields about attempts that this kind may have. The others stay untaken, so they are reported.
 pub fn attempts<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, kind: &Kind, rules: &Rules) -> Attempts {
     let (default, timeout) = match kind {
-        Kind::Call { call, .. } => (rules.retry.clone(), Some((rules.timeout)(*call))),
+        Kind::Call { call, .. } => (by_default(*call, rules), Some((rules.timeout)(*call))),
         Kind::Child { .. } => (Retry::NEVER, None),
         _ => return Attempts { retry: Retry::NEVER, timeout: None, at_most_once: None },
     };
@@ -32,6 +32,12 @@ pub fn attempts<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, kind: &Kind,
     let at_most_once = read_at_most_once(draft, fields, written);
     let retry = if at_most_once.is_some() { Retry::NEVER } else { retry };
     Attempts { retry, timeout: given.or(timeout), at_most_once }
+}
+
+/// The policy of a call that sets none.
+fn by_default(call: Call, rules: &Rules) -> Retry {
+    let on = if call == Call::Tool && rules.tool_errors { vec![RetryOn::Any] } else { Vec::new() };
+    Retry { on, ..rules.retry.clone() }
 }
 
 fn read_timeout<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<Millis> {
@@ -52,7 +58,7 @@ fn read_retry<'d>(
     let mut retry = default;
     if let Some((name, field)) = &number {
         // A step that retries only on request uses the default delays of the dialect.
-        retry = usual.clone();
+        retry = Retry { on: vec![RetryOn::Any], ..usual.clone() };
         let counts_retries = matches!(*name, "retries" | "retry_attempts");
         let range = if counts_retries { 0..=limits::MAX_ATTEMPTS - 1 } else { 1..=limits::MAX_ATTEMPTS };
         if let Some(n) = draft.integer(field, range) {
@@ -63,7 +69,7 @@ fn read_retry<'d>(
         && let Some(mut inner) = Fields::of(field, draft)
     {
         if number.is_none() {
-            retry = usual.clone();
+            retry = Retry { on: vec![RetryOn::Any], ..usual.clone() };
         }
         if inner.has("attempts")
             && let Some((name, _)) = &number

@@ -95,7 +95,11 @@ pub fn input(rng: &mut Rng) -> Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Success,
-    Fail { retryable: bool },
+    Fail {
+        retryable: bool,
+    },
+    /// Rights or a policy forbid the call.
+    Refused,
     Timeout,
 }
 
@@ -105,6 +109,7 @@ pub fn verdict(seed: u64, path: &str, attempt: u32) -> Verdict {
         (80, Verdict::Success),
         (10, Verdict::Fail { retryable: true }),
         (5, Verdict::Fail { retryable: false }),
+        (2, Verdict::Refused),
         (5, Verdict::Timeout),
     ])
 }

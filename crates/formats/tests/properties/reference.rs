@@ -71,6 +71,7 @@ impl Reference {
             Input::Continue => run.can_begin(&root),
             Input::Done { path, .. }
             | Input::Failed { path, .. }
+            | Input::Refused { path }
             | Input::TimedOut { path }
             | Input::Held { path }
             | Input::Deferred { path }
@@ -423,6 +424,7 @@ impl Run {
             (Input::Failed { retryable, .. }, State::Active(Phase::Running)) => {
                 self.attempt_failed(place, index, *retryable, "failed")
             }
+            (Input::Refused { .. }, State::Active(Phase::Running)) => self.fail(place, index, "failed"),
             (Input::TimedOut { .. }, State::Active(Phase::Running)) => {
                 self.attempt_failed(place, index, true, "timeout")
             }
@@ -474,10 +476,10 @@ impl Run {
     }
 
     fn attempt_failed(&mut self, place: &Place, index: usize, retryable: bool, status: &'static str) -> bool {
-        let attempts = place.step(index).attempts;
+        let (attempts, stubborn) = (place.step(index).attempts, place.step(index).stubborn);
         let row = self.row_mut(place, index);
         row.failures += 1;
-        if retryable && row.failures < attempts {
+        if (retryable || stubborn) && row.failures < attempts {
             row.state = State::Active(Phase::Backoff);
             return true;
         }

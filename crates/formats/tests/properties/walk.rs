@@ -424,6 +424,7 @@ fn outcome(seed: u64, path: &str, turn: u32) -> (Outcome, Input) {
             let failure = Failure { retryable, ..Failure::new("test", "it failed") };
             (failed(failure), Input::Failed { path, retryable })
         }
+        Verdict::Refused => (failed(Failure::new("forbidden", "it is forbidden")), Input::Refused { path }),
         Verdict::Timeout => (failed(Failure::timeout(Millis(1_000))), Input::TimedOut { path }),
     }
 }

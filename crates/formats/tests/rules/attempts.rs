@@ -15,6 +15,49 @@ fn a_failure_that_is_not_retryable_ends_the_step() {
 }
 
 #[test]
+fn retries_that_the_author_wrote_apply_to_every_failure_but_refusals() {
+    for written in ["retries: 1", "retry_attempts: 1", "maxAttempts: 2", "retry: {attempts: 2}", "retry: {first: 1s}"] {
+        let text = format!("{{name: written, tasks: {{a: {{tool: echo, {written}}}}}}}");
+        check(&text, &["a errs"], "a=backoff | running");
+        check(&text, &["a breaks"], "a=failed | failed");
+    }
+    let nodes = r#"{"id": "a", "type": "http", "config": {"url": "http://x.example/", "maxAttempts": 2}}"#;
+    let graph = format!(r#"{{"name": "written", "nodes": [{nodes}], "edges": []}}"#);
+    check(&graph, &["a answers 404"], "a=backoff | running");
+}
+
+#[test]
+fn the_author_can_restrict_what_is_retried_and_refusals_never_are() {
+    let text = "{name: some, tasks: {a: {url: 'http://x.example/', retry: {attempts: 2, on: [timeout, 404]}}}}";
+    check(text, &["a errs"], "a=failed | failed");
+    check(text, &["a answers 404"], "a=backoff | running");
+    let any = "{name: some, tasks: {a: {tool: echo, retry: {attempts: 2, on: any}}}}";
+    check(any, &["a errs"], "a=backoff | running");
+    check(any, &["a breaks"], "a=failed | failed");
+}
+
+#[test]
+fn without_a_retry_of_the_author_tool_errors_are_retried_in_flow_only() {
+    check("{name: t, tasks: {a: {tool: echo}}}", &["a errs"], "a=failed | failed");
+    let graph = r#"{"name": "g", "nodes": [{"id": "a", "type": "tool", "config": {"tool": "echo"}}], "edges": []}"#;
+    check(graph, &["a errs"], "a=failed | failed");
+    let flow = "{name: f, flow: {start: {tool: echo, done: true}}}";
+    check(flow, &["start errs", "+30s", "start errs", "+119s"], "start=backoff#2 | running");
+    check(flow, &["start errs", "+30s", "start errs", "+120s", "start errs"], "start=failed#3 | failed");
+    check(flow, &["start breaks"], "start=failed | failed");
+}
+
+#[test]
+fn the_third_and_later_pauses_of_a_flow_are_five_minutes() {
+    let flow = "{name: f, flow: {start: {tool: echo, retries: 4, done: true}}}";
+    let twice = ["start errs", "+30s", "start errs", "+120s", "start errs"];
+    let tell = |more: &[&str], expected: &str| check(flow, &[&twice[..], more].concat(), expected);
+    tell(&["+299s"], "start=backoff#3 | running");
+    tell(&["+300s", "start errs", "+299s"], "start=backoff#4 | running");
+    tell(&["+300s", "start errs", "+300s"], "start=running#5 | running");
+}
+
+#[test]
 fn the_last_attempt_decides_between_failed_and_timeout() {
     check(RETRY, &["a fails", "timer", "a fails", "timer", "a times out"], "a=timeout#3 b=skipped | failed");
 }

@@ -93,6 +93,6 @@ fn on_item_error_continue_records_the_error_in_its_place() {
     let mut story = Story::start(&definition, json!({"items": [1, 2]}));
     story.tell("all[0].work breaks");
     story.tell("all[1].work ok \"b\"");
-    let error = json!({"error": {"code": "test", "message": "all[0].work: it broke"}});
+    let error = json!({"error": {"code": "forbidden", "message": "all[0].work: it was refused"}});
     assert_eq!(story.input_of("after")["args"], json!({"list": [error, "b"]}));
 }

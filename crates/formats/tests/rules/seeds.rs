@@ -197,7 +197,8 @@ fn error_recovery_continues_where_success_would_have() {
     );
     let seed = seed_reading("error-recovery", "return ctx.r", json!({}));
     let story = seed.tell(&["risky breaks"]);
-    assert_eq!(story.input_of("recover")["ctx"]["r"], json!({"error": {"code": "test", "message": "it broke"}}));
+    let error = json!({"error": {"code": "forbidden", "message": "it was refused"}});
+    assert_eq!(story.input_of("recover")["ctx"]["r"], error);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Describes a run as a story: events as short sentences, the state as one line of text.
 //!
-//! Events: `a ok`, `a ok {"v":1}`, `a fails` (worth retrying), `a breaks` (not), `a times out`, `a lost`, `a unknown`,
+//! Events: `a ok`, `a ok {"v":1}`, `a fails` (worth retrying), `a errs` (worth it only if the author says so), `a breaks` (never), `a times out`, `a lost`, `a unknown`,
 //! `a approved`, `a approved by bob`, `a denied`, `a called {"v":1}` (webhook), `a woken`, `a happened`, `a again`,
 //! `a given up`, `a held`, `a held 1h`, `a held for 2` (until two approve), `a deferred 1m`, `timer` (the next
 //! one), `+30s` (time passes, timers fire), `cancel`, `retry`, `expire`, `crash`, `continue` (after a transition that
@@ -108,7 +108,8 @@ impl<'g> Story<'g> {
         let outcome = match verb {
             "ok" => Outcome::Success(Reply { status_code: Some(200), ..Reply::body(body()) }),
             "fails" => failure(Failure::retryable("test", "it failed"), None),
-            "breaks" => failure(Failure::new("test", "it broke"), None),
+            "errs" => failure(Failure::new("tool_error", "it reported an error"), None),
+            "breaks" => failure(Failure::new("forbidden", "it was refused"), None),
             "answers" => {
                 let reply = Reply { status_code: Some(rest.parse().unwrap()), ..Reply::body(json!({"amount": 5})) };
                 failure(Failure::new("http_status", format!("answered {rest}")), Some(reply))

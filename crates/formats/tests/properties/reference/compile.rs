@@ -31,6 +31,8 @@ pub struct Step {
     /// Flow's `on_error: continue`: a failure is never unhandled.
     pub tolerates: bool,
     pub attempts: u32,
+    /// Every failure is retried, not only those that the call considers worthwhile.
+    pub stubborn: bool,
     pub at_most_once: bool,
     pub templates: Vec<String>,
     /// Graph: the `ctx` variable of the output.
@@ -123,6 +125,7 @@ fn plain(name: &str, kind: Kind, fields: &Map<String, Value>) -> Step {
         aborts: false,
         tolerates: false,
         attempts: 1,
+        stubborn: asked_attempts(fields).is_some(),
         at_most_once: fields.get("at_most_once") == Some(&Value::Bool(true)),
         templates: templates(fields),
         variable: None,
@@ -130,9 +133,13 @@ fn plain(name: &str, kind: Kind, fields: &Map<String, Value>) -> Step {
     }
 }
 
-fn attempts(fields: &Map<String, Value>, kind: &Kind, default: u32) -> u32 {
+fn asked_attempts(fields: &Map<String, Value>) -> Option<u32> {
     let number = |key: &str| fields.get(key).and_then(Value::as_u64).map(|n| n as u32);
-    let asked = number("retries").or(number("retry_attempts")).map(|n| n + 1).or(number("maxAttempts"));
+    number("retries").or(number("retry_attempts")).map(|n| n + 1).or(number("maxAttempts"))
+}
+
+fn attempts(fields: &Map<String, Value>, kind: &Kind, default: u32) -> u32 {
+    let asked = asked_attempts(fields);
     match kind {
         Kind::Call => asked.unwrap_or(default),
         Kind::Child => asked.unwrap_or(1),
@@ -255,6 +262,7 @@ fn flow_step(name: &str, fields: &Map<String, Value>) -> Step {
     };
     let mut step = plain(name, kind, fields);
     step.attempts = attempts(fields, &step.kind, 3);
+    step.stubborn |= has("tool");
     step.aborts = !has("on_error");
     step.tolerates = fields.get("on_error").is_some_and(|handler| handler == "continue");
     let entries = fields.get("branch").and_then(Value::as_array).into_iter().flatten();

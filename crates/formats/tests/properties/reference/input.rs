@@ -14,6 +14,10 @@ pub enum Input {
         path: String,
         retryable: bool,
     },
+    /// Rights or a policy forbid the call.
+    Refused {
+        path: String,
+    },
     TimedOut {
         path: String,
     },
