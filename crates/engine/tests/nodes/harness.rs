@@ -95,7 +95,8 @@ pub struct Harness {
 
 impl Harness {
     pub fn new() -> Harness {
-        let (store, clock) = (MemoryStore::shared(), TokioClock::starting_at(START));
+        let (store, clock) =
+            (MemoryStore::shared().leased(std::time::Duration::from_secs(3_600)), TokioClock::starting_at(START));
         Harness { store, admin: Caller::local("ann"), clock, all: Arc::new(watch::Sender::new((0, 0))) }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use stepwell_core::event::Verdict;
 use stepwell_core::fact::Fact;
 use stepwell_core::run::StoredFact;
-use stepwell_engine::commands::{Decision, Retry, RunQuery, Source, Started, Trigger};
+use stepwell_engine::commands::{Decision, Override, Retry, RunQuery, Source, Started, Trigger};
 use stepwell_engine::{Caller, Engine, Error};
 use stepwell_store::{OrgId, Store};
 
@@ -114,9 +114,12 @@ async fn reuse(sim: Arc<Sim>, workflow: &'static str, key: String) {
     let trigger = Trigger { key: Some(&key), ..Trigger::new(workflow, json!({"other": true})) };
     let answer =
         sim.ask("trigger with a used key", |engine| async move { engine.runs(&caller).trigger(trigger).await }).await;
-    // A purged run takes its key with it.
-    if matches!(answer, Some(Ok(_))) && !workflow.starts_with("short") {
-        sim.breaks(format!("the key {key} was taken for another request"));
+    match answer {
+        Some(Err(Error::KeyReused(refused))) if refused == key => sim.saw("a used key was refused"),
+        Some(Err(Error::Unavailable(_))) | None => {}
+        // A purged run takes its key with it.
+        Some(_) if workflow.starts_with("short") => {}
+        Some(other) => sim.breaks(format!("the used key {key} was answered with {:?}", other.map(|run| run.run))),
     }
 }
 
@@ -260,9 +263,58 @@ pub async fn define(sim: Arc<Sim>, text: &'static str) {
     }
 }
 
+/// Only a run that is over is erased, and then nothing happens to it any more.
+pub async fn erase(sim: Arc<Sim>, run: String) {
+    let (caller, name) = (sim.caller(), &run);
+    let erased = sim.ask("erase", |engine| async move { engine.runs(&caller).erase(name).await }).await;
+    if !matches!(erased, Some(Ok(()))) {
+        return;
+    }
+    sim.was_told(&run, "erasing", |fact| matches!(fact, Fact::Ended { .. }));
+    let caller = sim.caller();
+    let again = sim.ask("retry", |engine| async move { engine.runs(&caller).retry(name, Retry::SameVersion).await });
+    match again.await {
+        Some(Ok(())) => sim.breaks(format!("{run} was erased and is retried")),
+        Some(Err(_)) => sim.saw("an erased run cannot be retried"),
+        None => {}
+    }
+}
+
+/// Ends a step that waits with a result of a person's choice.
+pub async fn override_step(sim: Arc<Sim>, run: String, path: String) {
+    sim.wake(&run, &path);
+    sim.overrides(&run, &path);
+    let outcome = if sim.chance().one_in(2) { Ok(json!({"n": 0, "state": "done"})) } else { Err("given up".into()) };
+    let (caller, how) = (sim.caller(), Override { outcome, comment: None });
+    let (name, step) = (&run, &path);
+    let told = sim.ask("override", |engine| async move { engine.steps(&caller).override_step(name, step, how).await });
+    if let Some(Ok(())) = told.await {
+        sim.was_told(&run, "overriding", |fact| matches!(fact, Fact::Overridden { .. }));
+    }
+}
+
+pub async fn pause(sim: Arc<Sim>, workflow: &'static str) {
+    let caller = sim.caller();
+    sim.ask("pause", |engine| async move { engine.workflows(&caller).pause(workflow, None).await }).await;
+    sim.pause(10_000).await;
+    resume(sim, workflow).await;
+}
+
+pub async fn resume(sim: Arc<Sim>, workflow: &'static str) {
+    loop {
+        let caller = sim.caller();
+        let told = sim.ask("resume", |engine| async move { engine.workflows(&caller).resume(workflow, None).await });
+        match told.await {
+            Some(Ok(())) => return,
+            Some(Err(Error::Unavailable(_) | Error::Changed(_))) | None => sim.pause(1_000).await,
+            Some(Err(error)) => return sim.breaks(format!("{workflow} cannot be resumed: {error}")),
+        }
+    }
+}
+
 /// Something happens. Most of it to a run that waits for it, some of it to one that does not.
 pub fn disturb(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
-    let kind = sim.chance().below(20);
+    let kind = sim.chance().below(23);
     match kind {
         0..7 => return begin(sim, chosen),
         7 => {
@@ -284,6 +336,12 @@ pub fn disturb(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
             };
             return url.into_iter().for_each(|url| twice(sim, |sim| call_back(sim, url.clone())));
         }
+        20 => {
+            // A child that was held by the pause waits for the place of its own parent, which waits for it.
+            let paused = sim.chance().pick(chosen).map(|workflow| workflow.name);
+            let paused = paused.filter(|name| *name != "evicts-its-parent");
+            return paused.into_iter().for_each(|name| drop(tokio::spawn(pause(sim.clone(), name))));
+        }
         _ => {}
     }
     let Some(Someone { run, over, waiting }) = someone(sim) else { return };
@@ -294,6 +352,12 @@ pub fn disturb(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
             twice(sim, |sim| retry(sim, run.clone(), how));
         }
         15 => twice(sim, |sim| look(sim, run.clone())),
+        21 if over => twice(sim, |sim| erase(sim, run.clone())),
+        22 => {
+            if let Some((path, _)) = waiting {
+                twice(sim, |sim| override_step(sim, run.clone(), path.clone()));
+            }
+        }
         _ => {
             if let Some((path, waits)) = waiting {
                 give(sim, &run, &path, waits);

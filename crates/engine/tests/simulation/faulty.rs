@@ -458,6 +458,22 @@ impl Nodes for Faulty {
         self.through(self.sim.disk.orphans(after, limit)).await
     }
 
+    fn is_shared(&self) -> bool {
+        self.sim.disk.is_shared()
+    }
+
+    fn hear(&self) -> Option<tokio::sync::broadcast::Receiver<Hint>> {
+        self.sim.disk.hear()
+    }
+
+    fn tell(&self, hint: Hint) {
+        self.sim.disk.tell(hint);
+    }
+
+    fn ahead(&self) -> i64 {
+        self.sim.disk.ahead()
+    }
+
     async fn beat(&self, node: NodeId) -> Result<bool, Error> {
         self.through(self.sim.disk.beat(node)).await
     }

@@ -33,12 +33,15 @@ pub async fn live(sim: &Arc<Sim>) {
     noise(sim, &chosen).await;
     sim.set_noisy(false);
     sim.past().calm = sim.now();
+    for workflow in &chosen {
+        client::resume(sim.clone(), workflow.name).await;
+    }
     if !calm(sim).await {
         return;
     }
     probe(sim).await;
-    // What a poll or two tidies up may be there until then.
-    let polls = if sim.mood.storm == 0 { Duration::from_secs(20) } else { sim.mood.poll * 3 };
+    // What a poll or two tidies up may be there until then, and what is to be purged until a purge.
+    let polls = if sim.mood.storm == 0 { Duration::from_secs(20) } else { sim.mood.poll * (verify::PURGE_POLLS + 1) };
     tokio::time::sleep(polls + Duration::from_secs(20)).await;
     verify::all(sim).await;
 }
@@ -90,6 +93,7 @@ async fn restart(sim: &Arc<Sim>) {
     sim.set_process(None);
     process.life.cancel();
     process.engine.kill();
+    sim.saw("kill");
     let down = {
         let mut chance = sim.chance();
         if chance.one_in(3) { chance.below(8_000) } else { 0 }
@@ -128,6 +132,7 @@ async fn restart_gently(sim: &Arc<Sim>) {
         () = process.life.cancelled() => {}
         () = process.engine.shutdown(patience) => {}
     }
+    sim.saw("gentle restart");
     restart(sim).await;
 }
 
@@ -149,6 +154,7 @@ async fn noise(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
             1 => restart_gently(sim).await,
             2 if TWO_PROCESSES => take_over(sim).await,
             3 => {
+                sim.saw("disk is full for a while");
                 let room = sim.now() + Millis(sim.chance().below(6_000));
                 *sim.full_until.lock().unwrap() = room;
             }

@@ -96,10 +96,12 @@ pub struct Sim {
     open: Mutex<BTreeMap<u64, (Time, String)>>,
     numbers: AtomicU64,
     asked: AtomicU64,
-    /// What happened at all, so that a simulation in which nothing does is noticed.
-    seen: Mutex<BTreeSet<&'static str>>,
+    /// What happened how often, so that a simulation in which nothing does is noticed.
+    seen: Mutex<BTreeMap<&'static str, u64>>,
     /// Steps that someone told to go on before their time.
     woken: Mutex<BTreeSet<(String, String)>>,
+    /// Steps that a person gave a result.
+    overridden: Mutex<BTreeSet<(String, String)>>,
 }
 
 impl Sim {
@@ -123,6 +125,7 @@ impl Sim {
             numbers: AtomicU64::new(0),
             asked: AtomicU64::new(0),
             woken: Mutex::default(),
+            overridden: Mutex::default(),
             seen: Mutex::default(),
         })
     }
@@ -206,10 +209,10 @@ impl Sim {
     }
 
     pub fn saw(&self, what: &'static str) {
-        self.seen.lock().unwrap().insert(what);
+        *self.seen.lock().unwrap().entry(what).or_default() += 1;
     }
 
-    pub fn seen(&self) -> BTreeSet<&'static str> {
+    pub fn seen(&self) -> BTreeMap<&'static str, u64> {
         self.seen.lock().unwrap().clone()
     }
 
@@ -219,6 +222,15 @@ impl Sim {
 
     pub fn was_woken(&self, run: &str, path: &str) -> bool {
         self.woken.lock().unwrap().contains(&(run.into(), path.into()))
+    }
+
+    /// A person is about to give the step a result.
+    pub fn overrides(&self, run: &str, path: &str) {
+        self.overridden.lock().unwrap().insert((run.into(), path.into()));
+    }
+
+    pub fn was_overridden(&self, run: &str, path: &str) -> bool {
+        self.overridden.lock().unwrap().contains(&(run.into(), path.into()))
     }
 
     /// Notes a command under way until the guard is gone.

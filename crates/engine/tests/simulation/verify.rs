@@ -18,6 +18,8 @@ use stepwell_store::*;
 
 /// How long after its parent (or after the noise) a child may still be under way.
 const GRACE: Millis = Millis(20_000);
+/// Within so many polls there is a purge.
+pub const PURGE_POLLS: u32 = 13;
 
 thread_local! {
     static COMPILED: RefCell<HashMap<String, Arc<Definition>>> = RefCell::default();
@@ -153,8 +155,14 @@ async fn one(sim: &Sim, id: RunId, faults: &mut Vec<String>) {
         if !source.contains(SHORT_RETENTION) {
             faults.push(format!("{public} is gone"));
         }
+        sim.saw("a run was purged");
         return;
     };
+    faults.extend(kept_too_long(sim, id).await);
+    // The digests of its payloads are all that is left of them.
+    if stored.row.erased.is_some() {
+        return;
+    }
     if !run.status.is_terminal() || stored.row.status != run.status.name() || status != stored.row.status {
         faults
             .push(format!("{public} is {:?}, its row says {} and its commits {status}", run.status, stored.row.status));
@@ -198,6 +206,20 @@ async fn one(sim: &Sim, id: RunId, faults: &mut Vec<String>) {
     if rows != fold {
         faults.push(format!("folding the log of {public} gives another run:\nrows {rows:?}\nfold {fold:?}"));
     }
+}
+
+/// A run whose retention is over is removed by the next purge. Without faults there are no polls, and no purge.
+async fn kept_too_long(sim: &Sim, id: RunId) -> Option<String> {
+    let (public, on, ended) = {
+        let past = sim.past();
+        let story = &past.runs[&id];
+        (story.public.clone(), story.definition, story.ended?)
+    };
+    let (row, _) = definition(&sim.disk, on).await?;
+    let purges = Millis((sim.mood.poll * PURGE_POLLS).as_millis() as u64);
+    let late = ended + Millis::from_secs(15) + purges < sim.now();
+    let kept = row.source.contains(SHORT_RETENTION) && sim.mood.storm > 0 && late;
+    kept.then(|| format!("{public} is kept after its retention"))
 }
 
 /// Everything about a run that is not numbered by memory.

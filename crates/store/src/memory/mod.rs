@@ -1,8 +1,8 @@
 //! An in-memory store for simulations and tests. It models a disk that survives a simulated crash: a clone still has
 //! everything that was committed, even after the process that wrote it is gone.
 //!
-//! No method waits, and the same calls in the same order return the same results: there are no threads, clocks,
-//! randomness or unordered maps. Not here: anything on a real disk, and rolling back the earlier commits of a batch
+//! No method waits, and the same calls in the same order return the same results: there are no threads,
+//! randomness or unordered maps, and the only clock is that of the runtime, for leases of nodes. Not here: anything on a real disk, and rolling back the earlier commits of a batch
 //! when a later one returns `Err` (the contract calls that outcome unknown; only a planner bug leads there).
 
 mod apply;
@@ -17,9 +17,13 @@ use state::State;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 use tokio::sync::broadcast;
+
+/// How long a node may be silent, unless the store says otherwise.
+const LEASE: Duration = Duration::from_secs(10);
 
 /// Clones share all data.
 #[derive(Clone)]
@@ -28,13 +32,20 @@ pub struct MemoryStore {
     /// Set if several engines share the store: they send each other hints.
     hints: Option<broadcast::Sender<Hint>>,
     ahead: i64,
+    lease: Duration,
     /// The number of upcoming commits that are written but whose result is lost.
     lost_answers: Arc<AtomicU32>,
 }
 
 impl Default for MemoryStore {
     fn default() -> MemoryStore {
-        MemoryStore { state: Arc::new(Mutex::new(State::new())), hints: None, ahead: 0, lost_answers: Arc::default() }
+        MemoryStore {
+            state: Arc::new(Mutex::new(State::new())),
+            hints: None,
+            ahead: 0,
+            lease: LEASE,
+            lost_answers: Arc::default(),
+        }
     }
 }
 
@@ -44,8 +55,7 @@ impl MemoryStore {
         self.lock().nodes.clear();
     }
 
-    /// A store that several engines use at the same time, each with its own clone. Leases never expire on their own:
-    /// see [`MemoryStore::give_up`].
+    /// A store that several engines use at the same time, each with its own clone.
     pub fn shared() -> MemoryStore {
         MemoryStore { hints: Some(broadcast::channel(1_024).0), ..MemoryStore::default() }
     }
@@ -58,6 +68,11 @@ impl MemoryStore {
     /// Returns the same store for an engine that exchanges no hints with the others.
     pub fn cut_off(&self) -> MemoryStore {
         MemoryStore { hints: Some(broadcast::channel(1_024).0), ..self.clone() }
+    }
+
+    /// Returns the same store with another lease for nodes.
+    pub fn leased(&self, lease: Duration) -> MemoryStore {
+        MemoryStore { lease, ..self.clone() }
     }
 
     /// Expires the node's lease.

@@ -5,6 +5,7 @@ use super::tables::{Groups, Message, Messages, Timers, WorkTable, remove_from};
 use crate::*;
 use std::collections::{BTreeMap, BTreeSet};
 use stepwell_core::time::Time;
+use tokio::time::Instant;
 
 #[derive(Default)]
 pub struct State {
@@ -26,6 +27,8 @@ pub struct State {
     pub unique_of_run: BTreeMap<RunId, BTreeSet<(String, String)>>,
     pub groups: Groups,
     pub nodes: BTreeMap<NodeId, NewNode>,
+    /// When each node last joined or sent a heartbeat.
+    pub beats: BTreeMap<NodeId, Instant>,
     pub gates: BTreeMap<(OrgId, RunId, String), Time>,
     pub registry: RegistryTables,
 }

@@ -386,16 +386,28 @@ impl<'a> Statement<'a> {
     fn messages(&mut self, commits: &[&'a Commit]) {
         let mail: Vec<_> =
             commits.iter().flat_map(|commit| commit.mail.iter().map(|mail| (commit.run.0, mail))).collect();
+        let read: Vec<(i64, i64)> =
+            commits.iter().flat_map(|commit| commit.read.iter().map(|id| (commit.run.0, *id))).collect();
         if !mail.is_empty() {
             let arrays = columns!(self, mail.into_iter(), (run, mail) =>
                 *run, mail.to.0, mail.key.as_str(), mail.body.as_str());
+            // A message repeated by the commit that reads it is a duplicate. The delete below may be executed first, and
+            // the row it deleted no longer conflicts with the insert.
+            let fresh = if read.is_empty() {
+                String::new()
+            } else {
+                let ids = columns!(self, read.iter().copied(), (_, id) => *id);
+                format!(
+                    "WHERE NOT EXISTS (SELECT 1 FROM mail m
+                       WHERE m.run = x.recipient AND m.key = x.key AND m.id = ANY({ids}))"
+                )
+            };
             self.part(format_args!(
                 ",\nput_mail AS (INSERT INTO mail (run, key, body) SELECT x.recipient, x.key, x.body
                  FROM unnest({arrays}) WITH ORDINALITY AS x(run, recipient, key, body, n) JOIN done ON done.id = x.run
-                 ORDER BY x.n ON CONFLICT DO NOTHING)"
+                 {fresh} ORDER BY x.n ON CONFLICT DO NOTHING)"
             ));
         }
-        let read = commits.iter().flat_map(|commit| commit.read.iter().map(|id| (commit.run.0, *id))).collect();
         self.delete(
             read,
             Delete { table: "mail", names: "run, id", matching: "t.run = x.run AND t.id = x.id" },

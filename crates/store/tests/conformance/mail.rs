@@ -56,6 +56,13 @@ pub async fn mail_ids_are_not_reused(store: &dyn Store) {
     assert_eq!(mail_keys(store, 1).await, ["b"]);
 }
 
+pub async fn a_message_repeated_by_the_commit_that_reads_it_is_not_kept(store: &dyn Store) {
+    accepted(store, Commit { mail: vec![mail(1, "a")], ..create(1) }).await;
+    let read = store.mail(RunId(1)).await.unwrap().iter().map(|mail| mail.id).collect();
+    accepted(store, Commit { mail: vec![mail(1, "a"), mail(1, "b")], read, ..next(1, 1) }).await;
+    assert_eq!(mail_keys(store, 1).await, ["b"]);
+}
+
 pub async fn due_notices_are_returned_in_write_order(store: &dyn Store) {
     accepted(store, Commit { outbox: vec![notice("late", 300), notice("z", 100)], ..create(1) }).await;
     accepted(store, Commit { outbox: vec![notice("other", 50)], ..create(2) }).await;

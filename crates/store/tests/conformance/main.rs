@@ -84,6 +84,7 @@ macro_rules! suites {
             mail_is_delivered_once_and_removed_when_read,
             mail_is_consumed_only_by_its_own_run,
             mail_ids_are_not_reused,
+            a_message_repeated_by_the_commit_that_reads_it_is_not_kept,
             due_notices_are_returned_in_write_order,
             a_sent_notice_is_removed_by_the_commit_that_reports_it,
             stale_rows_are_removed_and_the_rest_stays,
