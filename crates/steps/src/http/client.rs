@@ -9,6 +9,7 @@ use super::response::{self, BodyError, TextResponse};
 use crate::Config;
 use crate::egress::{Egress, OwnAddress, Refused};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{CONTENT_LENGTH, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Certificate, Method, Response, StatusCode};
 use std::cell::RefCell;
@@ -91,7 +92,7 @@ impl Client {
 
     /// Sends a request and waits for the head of its response.
     async fn open(&self, outgoing: Outgoing) -> Result<(Response, Trail), Failure> {
-        let Outgoing { method, url, headers, body, hosts, bound, guard } = outgoing;
+        let Outgoing { method, url, mut headers, body, hosts, bound, guard } = outgoing;
         let mut trail = Trail { hosts, bound, ..Trail::new(method.clone(), url.clone()) };
         if trail.hosts.as_ref().is_some_and(|hosts| !hosts.allow(&url)) {
             return Err(failure::host_refused(&trail));
@@ -111,6 +112,10 @@ impl Client {
             let rules = guard.rules().await?;
             rules.check(&url).map_err(|why| failure::denied_by_policy(&trail, why))?;
             trail.rules = Some(rules);
+        }
+        if body.is_none() && [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
+            // Some servers answer 411 to these methods if the length is missing.
+            headers.entry(CONTENT_LENGTH).or_insert(HeaderValue::from_static("0"));
         }
         let mut request = http.request(method, url).headers(headers);
         if let Some(body) = body {

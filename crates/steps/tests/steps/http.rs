@@ -39,6 +39,7 @@ async fn a_url_alone_makes_an_empty_post() {
     success(http(json!({"url": server.url})).await);
     let seen = server.only();
     assert_eq!((seen.method.as_str(), seen.body.len()), ("POST", 0));
+    assert_eq!(seen.header("content-length"), Some("0"));
     assert_eq!(seen.header("content-type"), None);
 }
 
