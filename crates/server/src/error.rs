@@ -163,7 +163,9 @@ mod tests {
             include_str!("listen.rs"),
             include_str!("rest/incoming.rs"),
             include_str!("rest/pages.rs"),
-            include_str!("rest/runs.rs"),
+            include_str!("rest/runs/control.rs"),
+            include_str!("rest/runs/mod.rs"),
+            include_str!("rest/runs/start.rs"),
             include_str!("rest/steps.rs"),
             include_str!("rest/workflows.rs"),
         ];

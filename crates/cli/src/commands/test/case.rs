@@ -132,7 +132,7 @@ impl TryFrom<Value> for Length {
 pub enum Fake {
     /// No result arrives within the step's timeout.
     Timeout,
-    Result(Outcome),
+    Result(Box<Outcome>),
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -183,7 +183,7 @@ impl TryFrom<Value> for Fake {
         if let Some(message) = value.get("error").and_then(Value::as_str).map(str::to_owned) {
             value["error"] = serde_json::json!({"message": message});
         }
-        serde_json::from_value(value).map(Fake::Result).map_err(|error| error.to_string())
+        serde_json::from_value(value).map(|outcome| Fake::Result(Box::new(outcome))).map_err(|error| error.to_string())
     }
 }
 
@@ -193,7 +193,7 @@ impl TryFrom<Value> for Fake {
 pub enum Reply {
     /// Nothing arrives: the wait takes as long as it may.
     Timeout,
-    Given(Given),
+    Given(Box<Given>),
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -231,7 +231,7 @@ impl TryFrom<Value> for Reply {
         if !value.is_object() {
             return Err(format!("expected `approve`, `deny`, `timeout` or an object, not {value}"));
         }
-        serde_json::from_value(value).map(Reply::Given).map_err(|error| error.to_string())
+        serde_json::from_value(value).map(|given| Reply::Given(Box::new(given))).map_err(|error| error.to_string())
     }
 }
 
@@ -243,7 +243,7 @@ impl Suite {
         let document = stepwell_formats::document(&source.bytes, Some(file));
         let document = document.map_err(|faults| anyhow::anyhow!("{}", faults.render(file, &text).trim_end()))?;
         let read: File = serde_path_to_error::deserialize(document)
-            .map_err(|error| anyhow::anyhow!("{}: {}", error.path().to_string(), error.inner()))
+            .map_err(|error| anyhow::anyhow!("{}: {}", error.path(), error.inner()))
             .with_context(|| file.to_owned())?;
         let path = definition_of(file, read.workflow.as_deref())?;
         let source = Source::read(&path)?;

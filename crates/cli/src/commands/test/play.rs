@@ -181,7 +181,7 @@ impl Play<'_> {
         let def = &self.world.graph.step(at.step).def;
         let timeout = def.timeout.unwrap_or(FALLBACK_TIMEOUT);
         match self.take(at, &case.calls, "result")? {
-            Some(Fake::Result(outcome)) if outcome.after.0 < timeout => Ok((outcome.after.0, outcome.into())),
+            Some(Fake::Result(outcome)) if outcome.after.0 < timeout => Ok((outcome.after.0, (*outcome).into())),
             Some(_) => Ok((timeout, Outcome::Failure { failure: Failure::timeout(timeout), reply: None })),
             None if matches!(def.kind, Kind::Call { call: Call::Javascript, .. }) => {
                 let input = self.input(at);
@@ -195,7 +195,7 @@ impl Play<'_> {
         let case = self.case;
         self.note_call(at);
         match self.take(at, &case.calls, "result")? {
-            Some(Fake::Result(outcome)) => Ok(Some((outcome.after.0, outcome.into()))),
+            Some(Fake::Result(outcome)) => Ok(Some((outcome.after.0, (*outcome).into()))),
             Some(Fake::Timeout) => Ok(None),
             None => Err(self.missing(at, "starts a child workflow", "calls", "{output: …}")),
         }
@@ -212,7 +212,7 @@ impl Play<'_> {
         let given = match self.take(at, &case.answers, "answer")? {
             None => return Err(self.missing(at, waits, "answers", example)),
             Some(Reply::Timeout) => return Ok((Millis(0), None)),
-            Some(Reply::Given(given)) => given,
+            Some(Reply::Given(given)) => *given,
         };
         let after = given.after.0;
         let wrong = || format!("step {:?} {waits}, so its answer must be such as {example}", self.path(at));
