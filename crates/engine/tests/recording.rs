@@ -28,7 +28,8 @@ fn definitions() -> Vec<(PathBuf, Definition)> {
     for folder in folders {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|ending| ending == "yaml" || ending == "json") {
+            let is_test = path.to_str().unwrap().contains(".test.");
+            if !is_test && path.extension().is_some_and(|ending| ending == "yaml" || ending == "json") {
                 let definition = stepwell_formats::read(&std::fs::read(&path).unwrap(), path.to_str()).unwrap();
                 found.push((path, definition));
             }

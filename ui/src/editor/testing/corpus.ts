@@ -16,7 +16,7 @@ export interface Sample {
 export function corpus(): Sample[] {
   return FOLDERS.flatMap((folder) =>
     readdirSync(path.join(TOP, folder))
-      .filter((name) => /\.(ya?ml|json)$/.test(name))
+      .filter((name) => /\.(ya?ml|json)$/.test(name) && !name.includes(".test."))
       .map((name) => ({ file: `${folder}/${name}`, text: readFileSync(path.join(TOP, folder, name), "utf8") })),
   );
 }
