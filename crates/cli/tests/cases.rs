@@ -85,3 +85,17 @@ fn a_wrong_test_file_is_refused_with_the_place() {
     refused("cases: [{name: a, expcet: {}}]\n", "unknown field `expcet`");
     refused("cases: [{name: a}, {name: a}]\n", "two cases are named");
 }
+
+#[test]
+fn code_in_a_test_makes_no_requests() {
+    // Refused with not_in_tests before the name is resolved.
+    let flow = "name: look\nallow_hosts: bank.example\n\
+                tasks:\n  a: {javascript: \"return (await fetch('https://bank.example/')).status\"}\n";
+    let cases = "cases:\n  - {name: fetches, expect: {status: success}}\n";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("look.yaml"), flow).unwrap();
+    std::fs::write(folder.path().join("look.test.yaml"), cases).unwrap();
+    let (code, text) = run(folder.path(), &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("code makes no requests in a test: fake the step instead"), "{text}");
+}

@@ -251,10 +251,16 @@ fn every_attempt_of_a_step_shows_the_same_key_and_other_steps_another() {
 }
 
 #[test]
-fn a_client_error_is_not_tried_again() {
+fn a_client_error_is_tried_again_only_if_the_step_says_so() {
     let outside = Outside::start();
-    outside.answer("/broken", 404, "{}");
-    let tasks = json!({"a": {"url": format!("{}/broken", outside.url), "retries": 3}});
-    let run = check(tasks, "failed: a=failed");
-    assert_eq!((&run["tasks"]["a"]["attempt"], outside.calls("/broken").len()), (&json!(1), 1));
+    outside.answer("/default", 404, "{}");
+    outside.answer("/written", 404, "{}");
+    let retry = json!({"attempts": 3, "backoff": "fixed", "delay": "10ms", "jitter": false});
+    let tasks = json!({
+        "a": {"url": format!("{}/default", outside.url)},
+        "b": {"url": format!("{}/written", outside.url), "retry": retry},
+    });
+    let run = check(tasks, "failed: a=failed b=failed");
+    assert_eq!((&run["tasks"]["a"]["attempt"], outside.calls("/default").len()), (&json!(1), 1));
+    assert_eq!((&run["tasks"]["b"]["attempt"], outside.calls("/written").len()), (&json!(3), 3));
 }

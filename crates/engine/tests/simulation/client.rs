@@ -263,6 +263,16 @@ pub async fn define(sim: Arc<Sim>, text: &'static str) {
     }
 }
 
+/// Defines a newer version and lets a few failed runs go on under the newest version of their workflow.
+async fn repair(sim: Arc<Sim>, newer: &'static str) {
+    define(sim.clone(), newer).await;
+    let failed = |story: &&Story| story.status == "failed" && story.parent.is_none();
+    let failed: Vec<String> = sim.past().runs.values().filter(failed).map(|story| story.public.clone()).collect();
+    for run in failed.into_iter().rev().take(3) {
+        retry(sim.clone(), run, Retry::Newest).await;
+    }
+}
+
 /// Only a run that is over is erased, and then nothing happens to it any more.
 pub async fn erase(sim: Arc<Sim>, run: String) {
     let (caller, name) = (sim.caller(), &run);
@@ -320,7 +330,7 @@ pub fn disturb(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
         7 => {
             let newer = sim.chance().pick(chosen).and_then(|workflow| workflow.newer);
             if let Some(newer) = newer {
-                tokio::spawn(define(sim.clone(), newer));
+                tokio::spawn(repair(sim.clone(), newer));
             }
             return;
         }

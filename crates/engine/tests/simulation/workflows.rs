@@ -58,6 +58,27 @@ tasks:
     Workflow {
         newer: Some(
             r#"
+name: repaired
+retention: 900d
+tasks:
+  a: {tool: sure}
+  b: {needs: a, tool: work, retries: 2, timeout: 3s}
+"#,
+        ),
+        ..plain(
+            "repaired",
+            r#"
+name: repaired
+retention: 900d
+tasks:
+  a: {tool: sure}
+  b: {needs: a, tool: fail, timeout: 3s}
+"#,
+        )
+    },
+    Workflow {
+        newer: Some(
+            r#"
 name: diamond
 retention: 900d
 tasks:

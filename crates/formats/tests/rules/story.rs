@@ -1,7 +1,8 @@
 //! Describes a run as a story: events as short sentences, the state as one line of text.
 //!
-//! Events: `a ok`, `a ok {"v":1}`, `a fails` (worth retrying), `a errs` (worth it only if the author says so), `a breaks` (never), `a times out`, `a lost`, `a unknown`,
-//! `a approved`, `a approved by bob`, `a denied`, `a called {"v":1}` (webhook), `a woken`, `a happened`, `a again`,
+//! Events: `a ok`, `a ok {"v":1}`, `a fails` (worth retrying), `a errs` (worth it only if the author says so),
+//! `a breaks` (never), `a times out`, `a lost`, `a unknown`, `a approved`, `a approved by bob`, `a denied`,
+//! `a called {"v":1}` (webhook), `a woken`, `a happened`, `a again`,
 //! `a given up`, `a held`, `a held 1h`, `a held for 2` (until two approve), `a deferred 1m`, `timer` (the next
 //! one), `+30s` (time passes, timers fire), `cancel`, `retry`, `expire`, `crash`, `continue` (after a transition that
 //! was cut by its budget).

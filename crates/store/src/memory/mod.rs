@@ -1,9 +1,10 @@
 //! An in-memory store for simulations and tests. It models a disk that survives a simulated crash: a clone still has
 //! everything that was committed, even after the process that wrote it is gone.
 //!
-//! No method waits, and the same calls in the same order return the same results: there are no threads,
-//! randomness or unordered maps, and the only clock is that of the runtime, for leases of nodes. Not here: anything on a real disk, and rolling back the earlier commits of a batch
-//! when a later one returns `Err` (the contract calls that outcome unknown; only a planner bug leads there).
+//! No method waits, and the same calls in the same order return the same results: there are no threads, randomness or
+//! unordered maps, and the only clock is that of the runtime, for leases of nodes. Not here: anything on a real disk, and
+//! rolling back the earlier commits of a batch when a later one returns `Err` (the contract calls that outcome unknown;
+//! only a planner bug leads there).
 
 mod apply;
 mod nodes;
