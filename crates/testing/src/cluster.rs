@@ -155,7 +155,7 @@ impl Own {
         let mut postgres = programs::command(&programs::find("postgres"), self.user, &self.directory);
         postgres.arg("-D").arg("data").arg("-k").arg(&self.directory);
         postgres.args(["-h", "127.0.0.1", "-p", &self.port.to_string()]);
-        let settings = ["fsync=on", "shared_buffers=32MB", "max_connections=300", "log_min_messages=warning"];
+        let settings = ["shared_buffers=32MB", "max_connections=300", "log_min_messages=warning"];
         postgres.args(settings.iter().flat_map(|setting| ["-c", setting]));
         postgres.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         let mut child = postgres.spawn().unwrap();

@@ -21,6 +21,7 @@ mod schema;
 mod server;
 mod step_kind;
 mod test_store;
+mod virtual_store;
 mod wait;
 
 pub use api::{Answer, Api};
@@ -34,6 +35,7 @@ pub use schema::{Schema, execute};
 pub use server::{Process, Server};
 pub use step_kind::{ToolCall, Tools};
 pub use test_store::{TestStore, embedded_only, on_postgres, postgres_only};
+pub use virtual_store::VirtualStore;
 pub use wait::{command, eventually};
 
 use std::time::Duration;

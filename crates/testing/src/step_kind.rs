@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stepwell_core::event::{Failure, Outcome, Reply};
@@ -19,6 +20,7 @@ pub struct Tools {
     pub permits: Arc<Semaphore>,
     /// The number of calls of `hold` that wait now.
     pub holding: Arc<watch::Sender<i64>>,
+    most_held: Arc<AtomicI64>,
     calls: Arc<Mutex<Vec<ToolCall>>>,
 }
 
@@ -35,7 +37,12 @@ pub struct ToolCall {
 
 impl Default for Tools {
     fn default() -> Tools {
-        Tools { permits: Arc::new(Semaphore::new(0)), holding: Arc::new(watch::Sender::new(0)), calls: Arc::default() }
+        Tools {
+            permits: Arc::new(Semaphore::new(0)),
+            holding: Arc::new(watch::Sender::new(0)),
+            most_held: Arc::default(),
+            calls: Arc::default(),
+        }
     }
 }
 
@@ -55,7 +62,7 @@ impl Tools {
                 Outcome::Success(Reply::body(json!(null)))
             }
             Some("hold") => {
-                let _held = Held::new(&self.holding);
+                let _held = Held::new(&self.holding, &self.most_held);
                 self.permits.acquire().await.unwrap().forget();
                 Outcome::Success(Reply::body(json!("held")))
             }
@@ -78,6 +85,11 @@ impl Tools {
         self.calls.lock().unwrap().iter().map(|call| call.path.clone()).collect()
     }
 
+    /// The most calls of `hold` that waited at the same time.
+    pub fn most_held(&self) -> i64 {
+        self.most_held.load(Ordering::Relaxed)
+    }
+
     /// Waits until exactly this many calls of `hold` wait.
     pub async fn until_holding(&self, many: i64) {
         self.holding.subscribe().wait_for(|n| *n == many).await.unwrap();
@@ -96,8 +108,11 @@ impl StepKind for Tools {
 struct Held(Arc<watch::Sender<i64>>);
 
 impl Held {
-    fn new(holding: &Arc<watch::Sender<i64>>) -> Held {
-        holding.send_modify(|n| *n += 1);
+    fn new(holding: &Arc<watch::Sender<i64>>, most: &AtomicI64) -> Held {
+        holding.send_modify(|n| {
+            *n += 1;
+            most.fetch_max(*n, Ordering::Relaxed);
+        });
         Held(holding.clone())
     }
 }

@@ -55,7 +55,7 @@ impl Planner<'_> {
         let instance = self.instance(owner, index);
         let (end, failure) = self.end_of(instance);
         self.fact(Fact::Closed { step: owner, index, end, result: None });
-        let failure = failure.unwrap_or_else(|| Failure::new("loop_failed", "a step of the loop failed"));
+        let failure = failure.unwrap_or_else(|| Failure::new("internal", "a step of the loop failed without a reason"));
         match end {
             End::Failed => return self.fail(owner, Status::Failed, failure, None),
             End::Denied => return self.fail(owner, Status::Denied, failure, None),

@@ -1,4 +1,4 @@
-//! An engine on a store in memory, with users, policies and tools that the test controls.
+//! An engine on a store, with users, policies and tools that the test controls.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -12,9 +12,8 @@ use stepwell_engine::{
     Caller, Config, Error, Kinds, PolicyEffect, SecretSource, StepCall, StepKind, TokioClock, Vault,
 };
 use stepwell_store::OrgId;
-use stepwell_store::memory::MemoryStore;
 pub use stepwell_testing::list;
-use stepwell_testing::{EngineHarness, START, policy};
+use stepwell_testing::{EngineHarness, START, VirtualStore, policy};
 
 /// A master key.
 const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
@@ -58,7 +57,7 @@ impl StepKind for Tools {
 
 pub struct Harness {
     inner: EngineHarness,
-    pub store: MemoryStore,
+    pub store: VirtualStore,
     tools: Tools,
     clock: TokioClock,
 }
@@ -73,7 +72,7 @@ impl Deref for Harness {
 
 impl Harness {
     pub async fn new() -> Harness {
-        let (tools, store) = (Tools::default(), MemoryStore::default());
+        let (tools, store) = (Tools::default(), VirtualStore::default());
         let clock = TokioClock::starting_at(START);
         let inner = EngineHarness::bootstrapped(Arc::new(store.clone()), config(&tools, clock)).await;
         Harness { inner, store, tools, clock }

@@ -2,7 +2,7 @@
 
 use crate::harness::{Harness, PERSON, hold, list, refusal, status, within};
 use serde_json::{Value, json};
-use stepwell_engine::commands::{Decision, NewPolicy, Override, Retry, Source, UserChange};
+use stepwell_engine::commands::{Decision, NewPolicy, NewSecret, Override, Retry, Source, UserChange};
 use stepwell_engine::{PolicyEffect, UnknownOutcome};
 
 fn pay(args: Value) -> Value {
@@ -323,4 +323,40 @@ async fn the_word_of_a_named_approver_who_is_disabled_counts_no_more() {
     harness.pass(5).await;
     harness.asked(&run, "pay").await;
     assert_eq!(harness.called(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_does_not_outlive_a_change_of_its_secret() {
+    let harness = Harness::with("w", pay(json!({"card": "{{secrets.CARD}}"}))).await;
+    let card = async |value: &str| {
+        let new = NewSecret { value: Some(value.into()), hosts: None };
+        harness.engine.secrets(&harness.admin).put("CARD", new).await.unwrap();
+    };
+    card("4111111111111111").await;
+    harness.policy("money", hold("tool:ok")).await;
+    let run = harness.start("w").await;
+    harness.asked(&run, "pay").await;
+    harness.pass(1).await;
+    card("4222222222222222").await;
+    harness.approve(&harness.admin, &run, "pay").await;
+    harness.pass(5).await;
+    assert_eq!((harness.view(&run).await.status, harness.called().len()), ("paused", 0), "it is asked again");
+    harness.approve(&harness.admin, &run, "pay").await;
+    assert_eq!(harness.ended(&run).await.status, "completed");
+    assert_eq!(harness.called_with(), [json!({"card": "4222222222222222"})]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_reason_of_a_policy_is_shown_to_whoever_is_stopped() {
+    let harness = Harness::with("w", pay(json!({}))).await;
+    let reason = Some("the budget is spent".to_string());
+    harness.policy("never", NewPolicy { effect: PolicyEffect::Deny, reason, ..hold("tool:ok") }).await;
+    let view = harness.ended(&harness.start("w").await).await;
+    let error = view.tasks[0].error.clone().unwrap();
+    assert_eq!(error["code"], "denied_by_policy");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("the policy never does not allow") && message.contains("the budget is spent"),
+        "{message}"
+    );
 }

@@ -1,4 +1,4 @@
-//! An engine on a store in memory, with an administrator, other users, and tools that the test controls.
+//! An engine on a store, with an administrator, other users, and tools that the test controls.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -8,10 +8,9 @@ use std::time::Duration;
 use stepwell_core::time::Millis;
 use stepwell_engine::commands::{NewKey, RunView, Source, Started, Trigger, UserChange};
 use stepwell_engine::{Caller, Config, Engine, Error, Kinds, SecretSource, TokioClock};
-use stepwell_store::memory::MemoryStore;
 use stepwell_store::{AuditFilter, AuditRow, OrgId, RunFilter, RunRow, Store};
 pub use stepwell_testing::{ADMIN, AGENT, START, chain, list};
-use stepwell_testing::{EngineHarness, Tools};
+use stepwell_testing::{EngineHarness, Tools, VirtualStore};
 
 /// Every organisation has one secret.
 struct OneSecret;
@@ -25,7 +24,7 @@ impl SecretSource for OneSecret {
 
 pub struct Harness {
     inner: EngineHarness,
-    pub store: MemoryStore,
+    pub store: VirtualStore,
     pub tools: Tools,
     clock: TokioClock,
 }
@@ -44,7 +43,7 @@ impl Harness {
     }
 
     pub async fn with(change: impl FnOnce(Config) -> Config) -> Harness {
-        let (tools, store, clock) = (Tools::default(), MemoryStore::default(), TokioClock::starting_at(START));
+        let (tools, store, clock) = (Tools::default(), VirtualStore::default(), TokioClock::starting_at(START));
         let inner = EngineHarness::bootstrapped(Arc::new(store.clone()), change(config(&tools, clock))).await;
         Harness { inner, store, tools, clock }
     }

@@ -1,7 +1,8 @@
 //! Rights at the moment of a step: of whoever started the run, of the version's author, and of those above a child.
 
-use crate::harness::{Harness, chain, failure};
+use crate::harness::{Harness, chain, failure, list};
 use serde_json::json;
+use stepwell_engine::Error;
 use stepwell_engine::commands::UserChange;
 
 const RUNNER: [&str; 4] = ["workflow.run", "workflow.read", "tool:hold", "tool:ok"];
@@ -117,4 +118,19 @@ async fn a_schedule_written_with_a_narrow_key_has_only_the_key_s_rights() {
     let run = harness.runs().await.remove(0);
     assert_eq!(failure(&harness.ended(&run.public).await), Some("forbidden".into()));
     assert_eq!((harness.called(), run.by.as_str()), (0, "admin"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_that_is_taken_away_while_a_run_starts_stops_it() {
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, chain("w", "ok")).await;
+    let ann = harness.user("ann", &["workflow.run", "workflow.read", "tool:*"]).await;
+    let (engine, admin) = (harness.engine.clone(), harness.admin.clone());
+    harness.store.before_next_commit(move || async move {
+        let less = UserChange { grants: Some(list(&["workflow.read"])), ..UserChange::default() };
+        engine.users(&admin).change("ann", less).await.unwrap();
+    });
+    let refused = harness.try_start(&ann, "w").await;
+    assert!(matches!(refused, Err(Error::Forbidden { right: "workflow.run", .. })), "{refused:?}");
+    assert_eq!((harness.runs().await.len(), harness.called()), (0, 0));
 }

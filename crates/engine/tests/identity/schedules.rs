@@ -155,3 +155,34 @@ async fn nothing_fires_for_a_workflow_that_is_gone() {
     assert_eq!(harness.runs().await.len(), 0);
     assert!(harness.engine.workflows(&harness.admin).schedule("tick").await.unwrap().is_empty());
 }
+
+fn once(at: &str) -> Value {
+    with(chain("once", "ok"), "trigger", json!([{"at": at}]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_that_is_over_does_not_fire() {
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, once("2025-12-31T23:00:00Z")).await;
+    harness.pass(120).await;
+    assert_eq!(harness.runs().await.len(), 0);
+    assert!(harness.engine.workflows(&harness.admin).schedule("once").await.unwrap()[0].next.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_time_of_a_disabled_workflow_fires_when_it_is_enabled() {
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, once("2026-01-01T00:05:00Z")).await;
+    harness.engine.workflows(&harness.admin).enable("once", false).await.unwrap();
+    harness.pass(10 * 60).await;
+    assert_eq!(harness.runs().await.len(), 0);
+    harness.engine.workflows(&harness.admin).enable("once", true).await.unwrap();
+    harness.pass(60).await;
+    assert_eq!(harness.runs().await.len(), 1);
+    // Once is enough, however often the workflow is switched.
+    for on in [false, true] {
+        harness.engine.workflows(&harness.admin).enable("once", on).await.unwrap();
+    }
+    harness.pass(10 * 60).await;
+    assert_eq!(harness.runs().await.len(), 1);
+}

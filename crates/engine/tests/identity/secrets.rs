@@ -174,6 +174,27 @@ async fn everything_is_sealed_anew_under_the_first_key_and_then_the_old_one_can_
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_whose_secret_cannot_be_opened_fails_and_others_go_on() {
+    let harness = harness(OLD).await;
+    harness.engine.secrets(&harness.admin).put("KEY", value("the-secret")).await.unwrap();
+    harness.define(&harness.admin, workflow("it")).await;
+    harness.define(&harness.admin, json!({"name": "other", "tasks": {"a": {"tool": "ok"}}})).await;
+    // Somebody with a hand in the database spoils it.
+    let record = records(&harness, "secret").await.remove(0);
+    let mut body: serde_json::Value = serde_json::from_str(&record.body).unwrap();
+    let sealed = body["sealed"]["data"].as_str().unwrap_or_else(|| panic!("{body:#}")).to_string();
+    let other = if sealed.starts_with('A') { "B" } else { "A" };
+    body["sealed"]["data"] = json!(format!("{other}{}", &sealed[1..]));
+    let spoilt = RecordChange::Replace(Record { body: body.to_string(), ..record });
+    harness.store.change(Change { records: vec![spoilt], ..Change::default() }).await.unwrap().unwrap();
+    let run = harness.start(&harness.admin, "it").await;
+    assert_eq!(failure(&harness.ended(&run).await).as_deref(), Some("secret_locked"));
+    assert_eq!(harness.called(), 0);
+    let run = harness.start(&harness.admin, "other").await;
+    assert_eq!(harness.ended(&run).await.status, "completed");
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_master_key_nothing_can_be_set_and_all_else_works() {
     let harness = Harness::new().await;
     let Err(Error::NotNow(why)) = harness.engine.secrets(&harness.admin).put("KEY", value("the-secret")).await else {

@@ -220,3 +220,16 @@ async fn a_queue_behind_a_thousand_others_is_found_after_a_crash() {
     assert_eq!(harness.called(), 1);
     engine.kill();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_chain_of_children_is_at_most_twenty_deep() {
+    let harness = Harness::new().await;
+    harness.define(&harness.admin, parent("chain", "chain", 1)).await;
+    let run = harness.start(&harness.admin, "chain").await;
+    assert_eq!(harness.ended(&run).await.status, "failed");
+    let runs = harness.runs().await;
+    assert_eq!(runs.len(), 21, "the first run and twenty below it");
+    let last = harness.view(&runs[20].public).await;
+    let messages: Vec<String> = last.tasks.iter().filter_map(|task| Some(task.error.as_ref()?.to_string())).collect();
+    assert!(messages.iter().any(|message| message.contains("nested more than 20 deep")), "{messages:?}");
+}

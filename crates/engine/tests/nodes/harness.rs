@@ -1,4 +1,4 @@
-//! Two engines on one store in memory, as two nodes on one database would be, on virtual time.
+//! Two engines on one store, as two nodes on one database would be, on virtual time.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -8,9 +8,8 @@ use std::time::Duration;
 use stepwell_core::event::{Outcome, Reply};
 use stepwell_engine::commands::{NewPolicy, RunView};
 use stepwell_engine::{Caller, Config, Kinds, PolicyEffect, StepCall, StepKind, TokioClock};
-use stepwell_store::memory::MemoryStore;
 use stepwell_store::{NodeId, RunId, Store};
-use stepwell_testing::{EngineHarness, policy};
+use stepwell_testing::{EngineHarness, VirtualStore, policy};
 pub use stepwell_testing::{START, chain};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -87,7 +86,7 @@ impl Node {
 }
 
 pub struct Harness {
-    pub store: MemoryStore,
+    pub store: VirtualStore,
     pub admin: Caller,
     clock: TokioClock,
     all: Arc<watch::Sender<(i64, i64)>>,
@@ -96,7 +95,7 @@ pub struct Harness {
 impl Harness {
     pub fn new() -> Harness {
         let (store, clock) =
-            (MemoryStore::shared().leased(std::time::Duration::from_secs(3_600)), TokioClock::starting_at(START));
+            (VirtualStore::shared().leased(std::time::Duration::from_secs(3_600)), TokioClock::starting_at(START));
         Harness { store, admin: Caller::local("ann"), clock, all: Arc::new(watch::Sender::new((0, 0))) }
     }
 
@@ -104,7 +103,12 @@ impl Harness {
         self.node_on(name, self.store.clone(), |config| config).await
     }
 
-    pub async fn node_on(&self, name: &'static str, store: MemoryStore, change: impl FnOnce(Config) -> Config) -> Node {
+    pub async fn node_on(
+        &self,
+        name: &'static str,
+        store: VirtualStore,
+        change: impl FnOnce(Config) -> Config,
+    ) -> Node {
         let tools = stepwell_testing::Tools::default();
         let kind = Tools { node: name, own: tools.clone(), all: self.all.clone() };
         let config = Config {

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::time::Duration;
 use stepwell_core::event::Verdict;
 use stepwell_engine::UnknownOutcome;
-use stepwell_engine::commands::NewPolicy;
+use stepwell_engine::commands::{AuditQuery, NewPolicy};
 
 #[tokio::test(start_paused = true)]
 async fn what_a_paused_node_reports_after_it_was_taken_over_from_counts_for_nothing() {
@@ -157,4 +157,25 @@ async fn a_step_whose_nodes_die_one_after_another_is_quarantined_on_all() {
     node.until_holding(1).await;
     node.tools.permits.add_permits(1);
     assert_eq!(node.ended(&harness.admin, &run).await.status, "completed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_lost_with_its_node_is_in_the_trail_if_a_policy_covers_it() {
+    let harness = Harness::new();
+    let (one, two) = (harness.node("one").await, harness.node("two").await);
+    harness.policy(&one, allow("tool:hold")).await;
+    define(&one, &harness.admin, chain("held", "hold")).await;
+    let run = one.start(&harness.admin, "held").await;
+    one.until_holding(1).await;
+    harness.store.give_up(harness.id(&one, "one").await);
+    one.engine.kill();
+    two.until_holding(1).await;
+    two.tools.permits.add_permits(1);
+    assert_eq!(two.ended(&harness.admin, &run).await.status, "completed");
+    let query = AuditQuery { limit: 100, ..AuditQuery::default() };
+    let mut rows = two.engine.audit(&harness.admin).list(query).await.unwrap();
+    rows.reverse();
+    let calls: Vec<&str> =
+        rows.iter().map(|row| &*row.row.action).filter(|action| action.starts_with("call.")).collect();
+    assert_eq!(calls, ["call.lost", "call.made"]);
 }

@@ -1,4 +1,4 @@
-//! Engines on a store in memory, and a courier that writes down what it is given and answers as it was told.
+//! Engines on a store, and a courier that writes down what it is given and answers as it was told.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -10,8 +10,7 @@ use stepwell_core::time::Time;
 use stepwell_engine::commands::{Decision, NewChannel, With};
 use stepwell_engine::notify::{Channel, Courier, Delivery, Medium, Parcel, Settings, Undelivered};
 use stepwell_engine::{Caller, Config, Engine, Kinds, TokioClock, Vault};
-use stepwell_store::memory::MemoryStore;
-use stepwell_testing::{EngineHarness, START, Tools};
+use stepwell_testing::{EngineHarness, START, Tools, VirtualStore};
 use tokio::sync::watch;
 
 /// How a channel takes messages.
@@ -85,7 +84,7 @@ impl Courier for Book {
 pub struct Harness {
     inner: EngineHarness,
     pub book: Book,
-    pub store: MemoryStore,
+    pub store: VirtualStore,
     clock: TokioClock,
 }
 
@@ -99,7 +98,7 @@ impl Deref for Harness {
 
 impl Harness {
     pub async fn new() -> Harness {
-        let (store, clock, book) = (MemoryStore::shared(), TokioClock::starting_at(START), Book::default());
+        let (store, clock, book) = (VirtualStore::shared(), TokioClock::starting_at(START), Book::default());
         let inner = EngineHarness::bootstrapped(Arc::new(store.clone()), config(clock, &book)).await;
         inner.define_tasks("asks", json!({"ask": {"approval": {"message": "well?"}}})).await;
         inner.define_tasks("fails", json!({"it": {"tool": "fail"}})).await;
@@ -109,6 +108,13 @@ impl Harness {
     /// Another node on the same store, with the same courier.
     pub async fn another(&self) -> Engine {
         self.inner.another(Arc::new(self.store.clone()), config(self.clock, &self.book)).await.engine
+    }
+
+    /// One with these master keys.
+    pub async fn with_keys(&self, keys: &str) -> Engine {
+        let vault = Arc::new(Vault::read(keys).unwrap_or_else(|why| panic!("{why}")));
+        let config = Config { vault, ..config(self.clock, &self.book) };
+        self.inner.another(Arc::new(self.store.clone()), config).await.engine
     }
 
     /// One that executes nothing.
