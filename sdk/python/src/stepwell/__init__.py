@@ -1,0 +1,43 @@
+"""Client of Stepwell, a durable workflow engine.
+
+    from stepwell import Client
+
+    with Client() as stepwell:
+        run = stepwell.run("hello", {"name": "Ann"})
+        print(run["status"], run["output"])
+
+The server and the key come from ``STEPWELL_URL`` and ``STEPWELL_KEY``, else from the data directory of a server on this
+machine. ``AsyncClient`` has the same methods as coroutines.
+"""
+
+from ._async import AsyncClient
+from ._config import Config
+from ._problem import ConnectionFailed, Fault, Problem, StepwellError
+from ._sync import Client
+from ._types import Approval, Event, Page, Run, Schedule, Secret, Started, Step, Waiting, Workflow
+from .webhooks import InvalidSignature, answer_wait, answer_wait_async, sign, verify
+
+__all__ = [
+    "Approval",
+    "AsyncClient",
+    "Client",
+    "Config",
+    "ConnectionFailed",
+    "Event",
+    "Fault",
+    "InvalidSignature",
+    "Page",
+    "Problem",
+    "Run",
+    "Schedule",
+    "Secret",
+    "Started",
+    "Step",
+    "StepwellError",
+    "Waiting",
+    "Workflow",
+    "answer_wait",
+    "answer_wait_async",
+    "sign",
+    "verify",
+]

@@ -1,0 +1,277 @@
+"""The synchronous client."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import httpx
+
+from . import _calls as calls
+from ._calls import ATTEMPTS, RESUMPTIONS, Call
+from ._config import Config
+from ._problem import ConnectionFailed, Problem
+from ._sse import Reader
+from ._types import Approval, Event, Json, Page, Run, Schedule, Secret, Started, Workflow
+
+T = TypeVar("T")
+TIMEOUT = 30.0
+#: The server sends a comment every 15 seconds, so a stream that is silent for longer has broken.
+SILENCE = 45.0
+
+
+class Client:
+    """A client of a Stepwell server.
+
+    ``url`` and ``key`` default to ``STEPWELL_URL`` and ``STEPWELL_KEY``, else to what a server on this machine wrote
+    into its data directory (``data``, ``STEPWELL_DATA``).
+
+    Calls that may be repeated are repeated after lost connections and temporary problems; a trigger carries an
+    idempotency key, so that it starts one run.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        data: str | os.PathLike[str] | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self.config = Config.find(url, key, data)
+        headers = {"user-agent": "stepwell-python/0.1.0"}
+        if self.config.key is not None:
+            headers["authorization"] = f"Bearer {self.config.key}"
+        self._http = httpx.Client(base_url=self.config.url, headers=headers, timeout=timeout, trust_env=False)
+        self._timeout = timeout
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    # Workflows
+
+    def define(self, definition: str | bytes | Mapping[str, Json], *, name: str | None = None) -> Workflow:
+        """Stores a definition, as YAML, JSON or a mapping. With ``name``, a changed one becomes the next version."""
+        return self._do(calls.define(definition, name))
+
+    def check(self, definition: str | bytes | Mapping[str, Json]) -> None:
+        """Raises a ``Problem`` whose ``errors`` has every fault of the definition. Stores nothing."""
+        self._do(calls.check(definition))
+
+    def workflow(self, name: str) -> Workflow:
+        return self._do(calls.get_workflow(name))
+
+    def delete_workflow(self, name: str) -> None:
+        """Its runs continue to their end."""
+        self._do(calls.delete_workflow(name))
+
+    def workflows(
+        self, *, label: Mapping[str, str] | None = None, q: str | None = None, limit: int | None = None
+    ) -> Iterator[Workflow]:
+        return self._list(("workflows",), calls.query(label=label, q=q, limit=limit))
+
+    def schedules(self, workflow: str | None = None) -> list[Schedule]:
+        """The schedules of one workflow, or of all."""
+        return self._do(calls.schedules(workflow))
+
+    # Runs
+
+    def trigger(
+        self,
+        workflow: str,
+        input: Json = None,
+        *,
+        idempotency_key: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Started:
+        """Starts a run and returns as soon as it is on disk. The same key starts only one run."""
+        given = {} if input is None else input
+        return self._do(calls.trigger(workflow, given, idempotency_key, labels))
+
+    def run(
+        self,
+        workflow: str,
+        input: Json = None,
+        *,
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Run:
+        """Starts a run and waits for its end, however it ends. ``TimeoutError`` after ``timeout`` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        given = {} if input is None else input
+        wait = 30.0 if timeout is None else min(timeout, 30.0)
+        found: Run = self._do(calls.start(workflow, given, idempotency_key, labels, wait))
+        return found if calls.is_ended(found) else self._wait(found["id"], deadline)
+
+    def wait(self, run: str, *, timeout: float | None = None) -> Run:
+        """The run, once it has ended. ``TimeoutError`` after ``timeout`` seconds."""
+        return self._wait(run, None if timeout is None else time.monotonic() + timeout)
+
+    def _wait(self, run: str, deadline: float | None) -> Run:
+        found = self.get(run)
+        while not calls.is_ended(found):
+            for _ in self._events(calls.path("runs", run, "stream"), None, deadline):
+                pass
+            found = self.get(run)
+        return found
+
+    def get(self, run: str) -> Run:
+        return self._do(calls.get_run(run))
+
+    def runs(
+        self,
+        *,
+        status: str | Sequence[str] | None = None,
+        workflow: str | None = None,
+        label: Mapping[str, str] | None = None,
+        created_by: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        q: str | None = None,
+        tests: bool | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Run]:
+        """All runs that match, newest first, page by page; ``limit`` is the size of a page."""
+        filters = calls.query(
+            status=status, workflow=workflow, label=label, created_by=created_by, since=since, until=until, q=q,
+            tests=tests, limit=limit,
+        )
+        return self._list(("runs",), filters)
+
+    def watch(self, run: str, *, after: str | None = None) -> Iterator[Event]:
+        """The events of a run from its first, as they happen, until it ends.
+
+        Resumes by itself after a lost connection, without gaps or repetitions. ``after`` is the version after which to
+        begin.
+        """
+        return self._events(calls.path("runs", run, "stream"), after, None)
+
+    def cancel(self, run: str, reason: str | None = None) -> Run:
+        return self._do(calls.change_run(run, "cancel", {} if reason is None else {"reason": reason}))
+
+    def retry(self, run: str, *, newest: bool = False) -> Run:
+        """Runs again what did not succeed; with ``newest``, on the newest version of the workflow."""
+        return self._do(calls.change_run(run, "retry", {"newest": True} if newest else {}))
+
+    # Steps that wait
+
+    def approvals(self, *, limit: int | None = None) -> Iterator[Approval]:
+        """Open approvals, oldest first."""
+        return self._list(("approvals",), calls.query(limit=limit))
+
+    def approve(
+        self, run: str, step: str, *, comment: str | None = None, data: Json = None, digest: str | None = None
+    ) -> Run:
+        return self._do(calls.answer(run, step, "approve", {"comment": comment, "data": data, "digest": digest}))
+
+    def deny(
+        self, run: str, step: str, *, comment: str | None = None, data: Json = None, digest: str | None = None
+    ) -> Run:
+        return self._do(calls.answer(run, step, "deny", {"comment": comment, "data": data, "digest": digest}))
+
+    def deliver(self, run: str, step: str, body: Json = None) -> Json:
+        """Delivers a call to a step that waits for a webhook."""
+        return self._do(calls.deliver(run, step, {} if body is None else body))
+
+    # Secrets
+
+    def secrets(self) -> Iterator[Secret]:
+        """All secrets, without their values."""
+        return self._list(("secrets",), {})
+
+    def set_secret(self, name: str, value: str | None = None, *, hosts: Sequence[str] | None = None) -> Secret:
+        """Creates a secret, or changes its value or the hosts that it may be sent to."""
+        return self._do(calls.set_secret(name, value, None if hosts is None else list(hosts)))
+
+    def delete_secret(self, name: str) -> None:
+        self._do(calls.delete_secret(name))
+
+    # How calls are made
+
+    def _do(self, call: Call[T]) -> T:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return call.read(self._once(call))
+            except Problem as found:
+                if not (call.repeatable and found.is_temporary) or attempt >= ATTEMPTS:
+                    raise
+                delay = calls.pause(attempt, found)
+            except ConnectionFailed:
+                if not call.repeatable or attempt >= ATTEMPTS:
+                    raise
+                delay = calls.pause(attempt, None)
+            time.sleep(delay)
+
+    def _once(self, call: Call[T]) -> Json:
+        request = self._http.build_request(
+            call.method, call.path, params=call.query, headers=call.headers, content=call.content,
+            timeout=self._timeout + call.patience,
+        )
+        try:
+            response = self._http.send(request)
+        except httpx.TransportError as error:
+            raise ConnectionFailed(f"{self.config.url}: {error or type(error).__name__}") from error
+        if not response.is_success:
+            raise calls.problem(response)
+        return response.json() if response.content else None
+
+    def _list(self, parts: tuple[str, ...], filters: dict[str, str]) -> Iterator[Json]:
+        cursor: str | None = None
+        while True:
+            page: Page[Json] = self._do(calls.page(parts, filters, cursor))
+            for item in page.items:
+                yield item
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def _events(self, path: str, after: str | None, deadline: float | None) -> Iterator[Event]:
+        reader, attempt = Reader(), 0
+        while not reader.is_over:
+            query = {"after": after} if after is not None and reader.last is None else {}
+            try:
+                left = SILENCE if deadline is None else min(SILENCE, deadline - time.monotonic())
+                if left <= 0:
+                    raise TimeoutError("the run has not ended in time")
+                timeout = httpx.Timeout(self._timeout, read=left)
+                with self._http.stream(
+                    "GET", path, params=query, headers=reader.headers(), timeout=timeout
+                ) as response:
+                    if response.status_code == 204:
+                        return
+                    if not response.is_success:
+                        response.read()
+                        raise calls.problem(response)
+                    for line in response.iter_lines():
+                        for event in reader.line(line):
+                            attempt = 0
+                            yield event
+                        if deadline is not None and time.monotonic() > deadline:
+                            raise TimeoutError("the run has not ended in time")
+                        if reader.is_over:
+                            return
+            except Problem as found:
+                attempt += 1
+                if not found.is_temporary or attempt >= RESUMPTIONS:
+                    raise
+                time.sleep(calls.pause(attempt, found))
+            except httpx.TransportError as error:
+                attempt += 1
+                if attempt >= RESUMPTIONS:
+                    raise ConnectionFailed(f"{self.config.url}: {error or type(error).__name__}") from error
+                time.sleep(calls.pause(attempt, None))
+            reader.reset()
+
+
+__all__ = ["Client"]
