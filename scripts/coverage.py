@@ -2,7 +2,8 @@
 """Lists the stable codes, routes, settings and metrics in the code, and fails if a test mentions one of them nowhere.
 
 A mention is all that this can see: whether the test proves anything is for its reader. Text of the documents does not
-count. `<!-- tested: NAME -->` in a document names the test of the promise before it, and that test must exist.
+count. `<!-- tested: NAME -->` in a document names the test of the promise before it, and that test must exist; so must
+every test that docs/conformance names.
 Commands are not listed yet. The list is written to target/coverage.md.
 """
 
@@ -71,6 +72,23 @@ def pattern(kind, name):
     return re.compile(r"(?<![\w-])" + re.escape(name) + suffix + r"(?![\w-])")
 
 
+def unproven():
+    """Faults of docs/conformance: tests that it names and that do not exist, and promises without one.
+
+    A test is named as `FILE::NAME`, where the file is relative to crates/, or begins with ui/.
+    """
+    for path, text in sorted(read("docs/conformance/*.md").items()):
+        for file, name in re.findall(r"`([\w./-]+\.(?:rs|ts))::([^`]+)`", text):
+            at = file if file.startswith("ui/") else f"crates/{file}"
+            wanted = f'test("{name}"' if file.startswith("ui/") else f"fn {name}("
+            if wanted not in read(at).get(at, ""):
+                yield f"{path}: there is no test {file}::{name}"
+        for row in re.findall(r"^\| (?!--- )(.+) \|$", text, re.M):
+            cells = re.split(r"(?<!\\) \| ", f"{row} ")
+            if not re.search(r"::|\bplanned\b|^test ?$", cells[1]):
+                yield f"{path}: no test is named for: {cells[0]}"
+
+
 def main():
     code, tests = split()
     rows, faults, seen = [], [], set()
@@ -90,6 +108,7 @@ def main():
             rows.append(f"| promise of {path} | `{name}` | {place or 'none'} |")
             if place is None:
                 faults.append(f"{path}: there is no test {name}")
+    faults += unproven()
     os.makedirs(TARGET, exist_ok=True)
     with open(os.path.join(TARGET, "coverage.md"), "w") as out:
         out.write("\n".join(["| what | name | first test that mentions it |", "| --- | --- | --- |", *rows]) + "\n")

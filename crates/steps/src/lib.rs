@@ -48,8 +48,8 @@ pub struct Config {
     pub upstreams: Option<Arc<mcp::Upstreams>>,
 }
 
-/// Allows public addresses only and reads Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`, and from
-/// `PUSHOVER_SHARED` whether all organisations may use them.
+/// Allows public addresses only. Reads Pushover's credentials from `PUSHOVER_USER` and `PUSHOVER_TOKEN`, whether all
+/// organisations may use them from `PUSHOVER_SHARED`, and the service's address from `PUSHOVER_URL`.
 impl Default for Config {
     fn default() -> Config {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -58,7 +58,7 @@ impl Default for Config {
             own_address: OwnAddress::default(),
             connect_timeout: Duration::from_secs(10),
             authorities: Authorities::default(),
-            pushover_url: "https://api.pushover.net".into(),
+            pushover_url: variable("PUSHOVER_URL").unwrap_or_else(|| "https://api.pushover.net".into()),
             pushover_user: variable("PUSHOVER_USER"),
             pushover_token: variable("PUSHOVER_TOKEN"),
             pushover_shared: variable("PUSHOVER_SHARED").is_some_and(|value| value == "true"),

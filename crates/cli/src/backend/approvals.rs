@@ -73,7 +73,7 @@ impl Backend {
             }
             Backend::Directory(_) => {
                 let text = "links need a server: start one with `stepwell serve`, or name it with --url";
-                Err(Refusal::new(Exit::BadInput, text).into())
+                Err(Refusal::new(Exit::Failed, text).into())
             }
         }
     }

@@ -68,7 +68,7 @@ impl Served {
 #[test]
 fn a_server_that_is_named_must_answer() {
     let place = Installation::new();
-    // Nobody can listen there.
+    // No one can listen there.
     let refused = place.stepwell(&["runs", "--url", "http://127.0.0.1:1"]).expect(1);
     refused.says("no server answers at http://127.0.0.1:1").says("stepwell serve");
     place.stepwell(&["runs", "--url", "127.0.0.1:1"]).expect(2).says("is not a server URL");
@@ -142,4 +142,15 @@ fn mistakes_have_the_same_exit_code_with_and_without_a_server() {
     };
     check(&served.place);
     check(&served.stop());
+}
+
+#[test]
+fn commands_that_need_a_server_exit_with_1_if_there_is_none() {
+    let place = Installation::new();
+    let file = place.file("gate.yaml", GATE);
+    place.stepwell(&["apply", "-f", &file]).expect(0);
+    let link = ["approvals", "--link", "run_none", "ask"];
+    for command in [&["trigger", "gate"][..], &["rerun", "run_none"], &["watch", "run_none"], &["login"], &link] {
+        place.stepwell(command).expect(1).says("start one with `stepwell serve`");
+    }
 }

@@ -16,6 +16,9 @@ mod proxied;
 #[allow(dead_code)]
 #[path = "../server/harness.rs"]
 mod harness;
+#[allow(dead_code)]
+#[path = "../server/outside.rs"]
+mod outside;
 mod seeds;
 mod shadowing;
 mod waits;

@@ -1,7 +1,8 @@
 //! The flows that the first documents show, as they are written there, with their tools on a real MCP server.
 
 use crate::agent::Agent;
-use crate::harness::{Api, eventually, statuses};
+use crate::harness::{Api, Installation, eventually, statuses};
+use crate::outside::Outside;
 use crate::{again, program, serve};
 use serde_json::{Value, json};
 
@@ -20,13 +21,19 @@ fn define(api: &Api, text: &str) {
 
 #[test]
 fn steps_call_tools_by_their_plain_names_one_after_the_other() {
-    let (_place, server) = serve(&seeds(json!({})));
-    // The tool of the document is built in since, and would need an account.
-    define(&server.api, &RESEARCH.replace("pushover_send", "push_note"));
+    let outside = Outside::start();
+    outside.answer("/1/messages.json", 200, json!({"status": 1}));
+    let servers = seeds(json!({}));
+    let place = Installation::new().config(&json!({"mcpServers": servers}).to_string());
+    let pushover = [("PUSHOVER_URL", outside.url.as_str()), ("PUSHOVER_USER", "u-james"), ("PUSHOVER_TOKEN", "t-0")];
+    let place = pushover.into_iter().fold(place, |place, (name, value)| place.variable(name, value));
+    let server = again(&place, &servers);
+    define(&server.api, RESEARCH);
     let run = server.api.finished("research", &json!({"topic": "AI safety"}));
     assert_eq!(statuses(&run), "search=success summarize=success notify=success", "{run:#}");
     assert_eq!(run["tasks"]["search"]["output"][0]["title"], "AI safety", "{run:#}");
-    assert_eq!(run["tasks"]["notify"]["output"], "sent: Research complete", "{run:#}");
+    let sent = &outside.called("/1/messages.json", 1)[0].body;
+    assert!(sent.contains("message=Research+complete") && sent.contains("user=u-james"), "{sent}");
 }
 
 #[test]

@@ -39,7 +39,12 @@ impl Installation {
     }
 
     pub fn command(&self) -> Command {
-        let mut command = stepwell_testing::command(env!("CARGO_BIN_EXE_stepwell"));
+        self.program(env!("CARGO_BIN_EXE_stepwell"))
+    }
+
+    /// Another program where the servers of this place are.
+    pub fn program(&self, name: &str) -> Command {
+        let mut command = stepwell_testing::command(name);
         command.current_dir(self.at.directory()).env("STEPWELL_DATA", self.data()).envs(self.at.environment());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
@@ -148,7 +153,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap().trim().to_string()
 }
 
-/// A server that runs; it is killed when nobody has it any more.
+/// A server that runs; it is killed when no one has it any more.
 pub struct Server {
     process: Process,
     log: Option<thread::JoinHandle<String>>,

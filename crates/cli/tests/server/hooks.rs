@@ -33,7 +33,7 @@ fn any_kind_of_body_starts_a_run() {
     let server = place.serve();
     let to = hook(&server, "it", json!(true));
     assert!(to.starts_with("/in/") && to.len() >= 4 + 22, "{to}");
-    let bodies: [(&str, &[u8], Value); 9] = [
+    let bodies: [(&str, &[u8], Value); 11] = [
         ("application/json", br#"{"a": [1]}"#, json!({"a": [1]})),
         ("application/cloudevents+json; charset=utf-8", br#"{"a": 1}"#, json!({"a": 1})),
         ("application/x-www-form-urlencoded", b"a=1&b=x%20y", json!({"a": "1", "b": "x y"})),
@@ -43,6 +43,8 @@ fn any_kind_of_body_starts_a_run() {
         ("", br#"{"a": 1}"#, json!({"a": 1})),
         ("", b"not json", json!("not json")),
         ("application/json", b"", json!({})),
+        ("text/plain", b"", json!({})),
+        ("image/png", b"", json!({})),
     ];
     for (kind, bytes, expected) in bodies {
         let headers = if kind.is_empty() { vec![] } else { vec![("content-type", kind)] };
@@ -106,7 +108,7 @@ fn a_signature_in_a_header_is_checked_with_the_secret_of_the_server() {
         assert!(!refused.text().contains("s3cret"));
     }
     assert_eq!(server.api.get("/api/v1/runs").data().as_array().unwrap().len(), 1);
-    // A secret that is not there lets nobody in.
+    // A secret that is not there lets no one in.
     let to = hook(&server, "none", json!({"verify": {"secret": "ABSENT", "header": "X-Signature"}}));
     let empty = hex(mac(b"", b"{}"));
     let refused = anyone.send("POST", &to, &[("x-signature", &empty)], Some(b"{}".into()));

@@ -131,6 +131,20 @@ fn branching_follows_the_result_whether_it_is_true_or_the_word() {
 }
 
 #[test]
+fn parallel_steps_start_together_and_their_join_runs_once_with_their_results() {
+    let seed = seed("parallel-join", json!({}));
+    seed.check(&[], "start=success b=running c=running d=running | running");
+    seed.check(&["d ok", "b ok \"B\""], "start=success b=success c=running d=success | running");
+    let story = seed.tell(&["d ok", "b ok \"B\"", "c ok"]);
+    assert_eq!(story.input_of("merge")["args"], json!({"b": "B"}));
+    seed.check(
+        &["d ok", "b ok \"B\"", "c ok", "merge ok"],
+        "start=success b=success c=success d=success merge=success | completed",
+    );
+    seed.check(&["d breaks"], "start=success b=cancelled c=cancelled d=failed merge=cancelled | failed");
+}
+
+#[test]
 fn a_flow_step_is_retried_after_30_and_120_seconds_and_then_fails_the_run() {
     let seed = seed("research", json!({"topic": "x"}));
     seed.check(&["search fails", "+29s"], "search=backoff | running");
