@@ -75,12 +75,13 @@ def pattern(kind, name):
 def unproven():
     """Faults of docs/conformance: tests that it names and that do not exist, and promises without one.
 
-    A test is named as `FILE::NAME`, where the file is relative to crates/, or begins with ui/.
+    A test is named as `FILE::NAME`, where the file is relative to crates/, or begins with ui/ or sdk/.
     """
     for path, text in sorted(read("docs/conformance/*.md").items()):
         for file, name in re.findall(r"`([\w./-]+\.(?:rs|ts))::([^`]+)`", text):
-            at = file if file.startswith("ui/") else f"crates/{file}"
-            wanted = f'test("{name}"' if file.startswith("ui/") else f"fn {name}("
+            outside = file.startswith(("ui/", "sdk/"))
+            at = file if outside else f"crates/{file}"
+            wanted = f'test("{name}"' if outside else f"fn {name}("
             if wanted not in read(at).get(at, ""):
                 yield f"{path}: there is no test {file}::{name}"
         for row in re.findall(r"^\| (?!--- )(.+) \|$", text, re.M):

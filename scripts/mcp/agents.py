@@ -171,7 +171,7 @@ async def killed_in_the_middle_of_a_wait_a_run_finishes_after_the_restart(server
             run = await done(agent, "workflow_start", {"workflow": "slow", "wait_seconds": 0})
             status = {"run_id": run["run_id"], "wait_seconds": 20}
             waiting = asyncio.create_task(agent.call_tool("workflow_status", status))
-            # The run itself takes longer than this, whoever waits.
+            # The run itself takes longer than this, however long a client waits.
             await asyncio.sleep(0.5)
             server.kill()
             await waiting

@@ -1,6 +1,6 @@
 """The tools that the flows of the first documents call, as a small MCP server with the official SDK.
 
-What is added is kept in a file, KNOWLEDGE in the environment, if there is one. ADMIN=true makes whoever asks an administrator.
+What is added is kept in a file, KNOWLEDGE in the environment, if there is one. ADMIN=true makes every caller an administrator.
 """
 
 import json
@@ -62,7 +62,7 @@ def pushover_send(message: str) -> str:
 
 @server.tool()
 def is_admin() -> bool:
-    """Whether whoever asks is an administrator."""
+    """Whether the caller is an administrator."""
     return os.environ.get("ADMIN") == "true"
 
 

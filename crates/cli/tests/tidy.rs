@@ -89,6 +89,57 @@ fn text_files_are_clean() {
     report(faults);
 }
 
+/// What people read of a line: all of a document or of a source file, in tests and scripts the comment or the test's name.
+fn prose<'a>(path: &Path, line: &'a str) -> &'a str {
+    let within = |folder: &str| path.components().any(|part| part.as_os_str() == folder);
+    let is = |ending: &str| path.extension().is_some_and(|e| e == ending);
+    if is("md") || is("rs") && within("src") {
+        return line;
+    }
+    let comment = if is("py") || is("sh") { "#" } else { "//" };
+    let name = line.find("fn ").map(|at| line[at..].split('(').next().unwrap_or_default());
+    line.find(comment).map(|at| &line[at..]).or(name).unwrap_or_default()
+}
+
+/// The stilted word or phrase of a text. The words are split here, so that this file does not find itself.
+fn stilted(text: &str) -> Option<String> {
+    let words = [["who", "ever"], ["whom", "ever"], ["no", "body"], ["me", "nd"], ["me", "nds"], ["men", "ded"]];
+    let phrases = [["of them ", "no"], ["sees ", "to it"], ["see ", "to it"]];
+    // The user that owns nothing is called so by the system.
+    let text = text.to_lowercase().replace(&format!("\"{}\"", words[2].concat()), "");
+    let plain: String = text.chars().map(|c| if c.is_alphabetic() { c } else { ' ' }).collect();
+    let padded = format!(" {} ", plain.split_whitespace().collect::<Vec<_>>().join(" "));
+    let all = words.iter().chain(&phrases).map(|parts| parts.concat());
+    all.into_iter().find(|one| padded.contains(&format!(" {one} ")))
+}
+
+#[test]
+fn texts_use_plain_words() {
+    let mut faults = Vec::new();
+    for (path, text) in files(&[".rs", ".md", ".py", ".sh", ".ts", ".tsx"]) {
+        if path.components().any(|part| part.as_os_str() == "cases") {
+            continue;
+        }
+        for (n, line) in text.lines().enumerate() {
+            let found = stilted(prose(&path, line));
+            faults.extend(found.map(|word| format!("{}:{}: \"{word}\"", path.display(), n + 1)));
+        }
+    }
+    report(faults);
+}
+
+#[test]
+fn a_stilted_word_is_noticed() {
+    for text in
+        ["the run of who_ever started it", "No_body answers.", "Of them no event tells", "it is men_ded", "a_no_body_b"]
+    {
+        assert!(stilted(&text.replace("o_e", "oe").replace("o_b", "ob").replace("n_d", "nd")).is_some(), "{text}");
+    }
+    for text in ["amend", "recommended", "no body is sent", "see the page"] {
+        assert_eq!(stilted(text), None);
+    }
+}
+
 #[test]
 fn crates_depend_one_way() {
     let allowed: &[(&str, &[&str])] = &[

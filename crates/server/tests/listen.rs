@@ -194,7 +194,7 @@ async fn a_stop_lets_a_request_end_and_closes_idle_connections_at_once() {
     harness.stop.notify_one();
     assert_eq!(rest(&mut idle).await, "");
     assert_eq!(rest(&mut fresh).await, "");
-    assert!(TcpStream::connect(harness.address).await.is_err(), "nobody is accepted any more");
+    assert!(TcpStream::connect(harness.address).await.is_err(), "no connection is accepted any more");
     assert!(!harness.server.is_finished());
     harness.permits.add_permits(1);
     let answer = rest(&mut busy).await;

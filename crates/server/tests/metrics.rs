@@ -80,7 +80,7 @@ async fn the_size_of_the_store_is_told() {
 }
 
 #[tokio::test]
-async fn without_a_token_only_this_machine_may_read_and_nobody_through_it() {
+async fn without_a_token_only_this_machine_may_read_and_no_proxy_on_it() {
     let harness = Harness::new(None).await;
     assert_eq!(harness.ask(Method::GET, "/metrics", &[]).await.0, StatusCode::OK);
     let through_a_proxy = [("X-Forwarded-For", "203.0.113.9"), ("Forwarded", "for=203.0.113.9"), ("Via", "1.1 proxy")];

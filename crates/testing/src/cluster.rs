@@ -14,7 +14,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::Instant;
 
-/// Waits until whoever started it is gone, however that came about; then ends the server and removes its directory.
+/// Waits until the process that started it is gone, however that came about; then ends the server and removes its directory.
 const WATCH: &str = r#"
 cat >/dev/null
 pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$pid" 2>/dev/null

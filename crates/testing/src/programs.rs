@@ -27,7 +27,7 @@ pub struct User {
 }
 
 impl User {
-    /// Nobody else, unless this is root.
+    /// No one else, unless this is root.
     pub fn needed() -> Option<User> {
         if !rustix::process::getuid().is_root() {
             return None;

@@ -9,7 +9,7 @@ use std::thread;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Open,
-    /// Nothing arrives, and nobody is told.
+    /// Nothing arrives, and no one is told.
     Silent,
     Cut,
 }

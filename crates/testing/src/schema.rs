@@ -55,7 +55,7 @@ impl Schema {
 
 impl Drop for Schema {
     fn drop(&mut self) {
-        // Whoever still uses it, such as a process that is being killed, is not waited for long.
+        // A user of it, such as a process that is being killed, is not waited for long.
         let _ = execute(&self.server, &format!("SET lock_timeout = '5s'; DROP SCHEMA {} CASCADE", self.name));
     }
 }

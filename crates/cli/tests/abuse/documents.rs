@@ -30,7 +30,7 @@ fn tree(width: usize, levels: usize) -> Value {
 }
 
 #[test]
-fn schemas_that_explode_are_refused_and_cost_nobody_else() {
+fn schemas_that_explode_are_refused_and_cost_no_other_organisation() {
     withstand("exploding schemas", |world| {
         for schema in [chain(45_000), tree(2, 30), tree(10, 9)] {
             let answer = world.attacker.post("/api/v1/workflows", &with_schema(schema));

@@ -96,7 +96,7 @@ impl<'a> Clients<'a> {
             }
             return;
         }
-        self.trouble.note(format!("nobody took {key} of {workflow} within {PATIENCE:?}"));
+        self.trouble.note(format!("no server took {key} of {workflow} within {PATIENCE:?}"));
     }
 
     /// As somebody does who did not hear the answer.

@@ -200,7 +200,7 @@ impl Verdict<'_> {
         let roots = self.runs.iter().filter(|(_, run)| !run.child && run.workflow() != "tick");
         let unknown: Vec<&String> = roots.map(|(id, _)| id).filter(|id| !known.contains(*id)).collect();
         if !unknown.is_empty() {
-            self.wrong.push(format!("a key made more than one run: nobody was told of {unknown:?}"));
+            self.wrong.push(format!("a key made more than one run: no client was told of {unknown:?}"));
         }
     }
 

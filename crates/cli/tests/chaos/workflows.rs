@@ -67,7 +67,7 @@ pub fn calls(workflow: &str) -> &'static [&'static str] {
     }
 }
 
-/// The steps that call nobody.
+/// The steps that call no one.
 pub fn others(workflow: &str) -> &'static [&'static str] {
     match workflow {
         "fan" => &["s"],

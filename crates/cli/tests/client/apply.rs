@@ -3,7 +3,7 @@
 use crate::harness::Installation;
 use crate::served::{CHAIN, GATE, Served};
 
-/// The same, whoever keeps the workflows.
+/// The same with either backend.
 fn applies(place: &Installation) {
     let folder = place.data().parent().unwrap().join("flows");
     std::fs::create_dir_all(folder.join("more")).unwrap();

@@ -87,7 +87,7 @@ fn who_lost_all_keys_makes_one_on_the_directory() {
 }
 
 #[test]
-fn nobody_is_made_before_the_first_start_of_a_server() {
+fn no_user_is_created_before_the_first_start_of_a_server() {
     let place = Installation::new();
     let file = place.file("chain.yaml", CHAIN);
     if !stepwell_testing::on_postgres() {

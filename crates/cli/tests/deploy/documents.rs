@@ -15,7 +15,7 @@ fn every_command_in_the_document_exists_with_its_options() {
     let mut seen = BTreeSet::new();
     for line in lines() {
         let words: Vec<&str> = line.split('#').next().unwrap().split_whitespace().collect();
-        // Ours is the last word of that name: before it may stand whoever runs it, and where.
+        // Ours is the last word of that name: before it may stand the user and the machine that run it.
         let Some(at) = words.iter().rposition(|word| *word == "stepwell") else { continue };
         let Some(command) = words.get(at + 1).filter(|word| word.chars().all(|c| c.is_ascii_lowercase())) else {
             continue;

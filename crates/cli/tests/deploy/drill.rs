@@ -10,7 +10,7 @@ use stepwell_testing::Outside;
 /// Runs by their number, once the server said that they are on disk.
 pub type Acknowledged = Mutex<BTreeMap<u64, String>>;
 
-/// Starts runs from several threads until nobody answers.
+/// Starts runs from several threads until no one answers.
 pub fn load(server: &Server, acknowledged: &Acknowledged) {
     // So much that copying it takes a while.
     let ballast = "x".repeat(20_000);

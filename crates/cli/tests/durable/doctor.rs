@@ -119,7 +119,7 @@ fn a_run_that_went_on_under_a_newer_version_is_sound() {
     let file = place.file("grows.yaml", text);
     place.stepwell(&["run", &file]).expect(1);
     let run = place.newest();
-    // A step is gone, one is mended, one is new.
+    // A step is gone, one is repaired, one is new.
     let text = "name: grows\ntasks:\n  a: {tool: now}\n  b: {needs: a, tool: echo}\n  c: {needs: b, tool: now}\n\
                 \x20 d: {needs: c, sleep: 1h}\n";
     let file = place.file("grows.yaml", text);

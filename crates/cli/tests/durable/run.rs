@@ -203,7 +203,7 @@ fn a_child_workflow_is_run_and_shown() {
     let parent = place.file("parent.yaml", parent);
     let ended = place.stepwell(&["run", &parent, "--with", &child]).expect(0).says("inner › b success");
     assert_eq!(ended.json(), json!({"got": 5}));
-    // Without it the parent fails, for nobody knows the child.
+    // Without it the parent fails, for no one knows the child.
     let other = Installation::new();
     let file = other.file("parent.yaml", &std::fs::read_to_string(parent).unwrap());
     other.stepwell(&["run", &file]).expect(1).says("there is no workflow");
@@ -222,7 +222,7 @@ fn a_failed_run_is_retried_to_its_end_and_what_stands_is_said() {
     let run = place.newest();
     place.stepwell(&["retry", &run]).expect(1).says("stands: a").says("runs again: b");
     assert_eq!(server.keys().len(), 1, "what succeeded is not called again");
-    // Mended, under a newer version: it is made known by a run of its own.
+    // Repaired, under a newer version: it is made known by a run of its own.
     let file = place.file("flaky.yaml", &text.replace("tool: fail, args: {message: broken}", "tool: now"));
     place.stepwell(&["run", &file]).expect(0);
     place.stepwell(&["retry", &run, "--newest"]).expect(0).says("stands: a").says("runs again: b");

@@ -203,7 +203,7 @@ fn a_gate_that_times_out_is_no_longer_asked() {
 }
 
 #[test]
-fn whoever_knows_says_what_became_of_a_call_that_may_not_be_made_twice() {
+fn a_person_says_what_became_of_a_call_that_may_not_be_made_twice() {
     let answers: [(&[&str], i32, usize); 3] = [(&["h", "{\"n\": 9}"], 0, 1), (&["a"], 0, 2), (&["f"], 1, 1)];
     for (lines, code, calls) in answers {
         let (place, server) = (Installation::new(), Server::start());

@@ -170,7 +170,7 @@ async fn many_requests_go_at_the_same_time_and_each_gets_its_own_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_nobody_waited_for_does_not_reach_the_next_evaluation() {
+async fn an_abandoned_response_does_not_reach_the_next_evaluation() {
     let (url, _) = echo();
     let kinds = javascript(1);
     for n in 0..10 {

@@ -80,7 +80,7 @@ fn an_answer_to_a_tools_question_is_no_approval_of_the_call() {
     let question =
         eventually("the question", || Some(asked(api, &run)).filter(|gate| gate["asks"]["form"].is_object()));
     api.post(&approve, &json!({"digest": question["digest"], "data": {"color": "red"}})).is(200);
-    // The approval of before still stands: nobody is asked for it again.
+    // The approval of before still stands: no one is asked for it again.
     let ended = api.end(&run);
     assert_eq!(ended["status"], "completed", "{ended:#}");
 }

@@ -74,7 +74,7 @@ fn a_connection_that_dies_halfway_leaves_the_target_empty() {
     // The tables are made, so that one can be locked.
     target.sound();
     let moving = std::thread::scope(|scope| {
-        // Whoever waits to write payloads has written runs before; its connection is ended then.
+        // The connection that waits to write payloads has written runs before; its connection is ended then.
         let cut = scope.spawn(|| {
             schema.execute(
                 "SET statement_timeout = '60s'; DO $$ DECLARE waiter INTEGER; BEGIN

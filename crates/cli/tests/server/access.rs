@@ -116,7 +116,7 @@ fn a_narrow_key_cannot_widen_itself() {
         let answer = narrow.call(method, &path, &body);
         assert_eq!(answer.status, 403, "{method} {path} {body}: {}", answer.text());
     }
-    // Who administers an organisation does not run the server, and gives nobody what they do not have.
+    // Who administers an organisation does not run the server, and gives no one what they do not have.
     let other = api.new_organisation("other");
     other.get("/api/v1/users").is(200);
     for (method, path, body) in [
@@ -197,7 +197,7 @@ fn the_last_administrator_cannot_be_removed() {
 }
 
 #[test]
-fn whoever_asks_too_often_is_told_when_to_ask_again() {
+fn a_caller_over_the_rate_is_told_when_to_ask_again() {
     let place = Installation::new().config("limits: {requests_per_second: 1, burst: 5}\n");
     let server = place.serve();
     let mut answers = (0..20).map(|_| server.api.get("/api/v1/me"));

@@ -63,7 +63,7 @@ fn a_key_that_is_empty_or_too_long_is_refused() {
 }
 
 #[test]
-fn whoever_waits_gets_the_finished_run_or_the_running_one() {
+fn a_caller_who_waits_gets_the_finished_run_or_the_running_one() {
     let place = Installation::new();
     let server = place.serve();
     server.api.define(&nap("50ms"));

@@ -122,7 +122,7 @@ fn an_address_that_was_not_given_out_leads_nowhere() {
         "..%2f..%2fapi%2fv1%2fme".into(),
     ] {
         for answer in [anyone.post(&format!("/wh/{wrong}"), &json!({})), anyone.get(&format!("/wh/{wrong}"))] {
-            // Whoever guesses too often is not answered at all.
+            // A caller who guesses too often gets no answer at all.
             assert!([404, 429].contains(&answer.status), "{wrong}: {}", answer.text());
         }
     }

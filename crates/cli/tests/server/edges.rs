@@ -137,7 +137,7 @@ fn reading_into_a_body_that_was_cut_off_says_so() {
 }
 
 #[test]
-fn a_wait_that_nobody_answers_fails_the_run_if_nothing_handles_it() {
+fn a_wait_without_a_call_fails_the_run_if_nothing_handles_it() {
     let outside = Outside::start();
     let url = &outside.url;
     let tasks = json!({

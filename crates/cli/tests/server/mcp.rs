@@ -155,7 +155,7 @@ const GATE: &str = "name: gate\ntasks:\n  ask: {approval: {message: 'send {{inpu
                     output: '{{tasks.go.body}}'\n";
 
 #[test]
-fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
+fn a_run_is_a_task_and_its_gate_a_question_to_those_who_may_answer() {
     let installation = Installation::new();
     let server = installation.serve();
     let api = approver(&server, "ann");
@@ -170,7 +170,7 @@ fn a_run_is_a_task_and_its_gate_a_question_to_whoever_may_answer() {
     assert!(key.starts_with("ask#1@"), "{key}");
     assert!(request["params"]["message"].as_str().unwrap().contains("send 3?"), "{request:#}");
     assert_eq!(request["params"]["requestedSchema"]["properties"]["limit"]["type"], "integer");
-    // Whoever may not answer sees a task that works, and cannot answer it by its name.
+    // A user who may not answer sees a task that works, and cannot answer it by its name.
     let other = Agent::able(&server.with_key(&installation.agent_key()));
     assert_eq!(other.task(id, "working")["inputRequests"], Value::Null);
     let answer = |limit: u32| json!({"action": "accept", "content": {"decision": "approve", "limit": limit}});

@@ -296,7 +296,7 @@ fn those_who_are_connected_are_told_what_concerns_them() {
         let told = of_ann.until("is it so?");
         assert!(told.contains("notification") && told.contains("gate_opened") && told.contains(&run), "{told}");
         ann.post(&format!("/api/v1/runs/{run}/steps/ask/approve"), &json!({})).is(200);
-        // A gate that names nobody asks everyone who may answer.
+        // A gate that names no one asks everyone who may answer.
         ben.trigger("last", &json!({}));
         of_ann.until("the last one");
         let told = of_ben.until("the last one");

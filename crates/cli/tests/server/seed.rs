@@ -214,7 +214,7 @@ fn a_payment_that_calls_back_is_fulfilled() {
 #[test]
 fn a_payment_that_never_calls_back_has_its_own_way() {
     let Scene { server, outside, .. } = &scene();
-    // Nobody can wait an hour here.
+    // No one can wait an hour here.
     let soon = CHECKOUT.replace("\"timeout\": \"1h\"", "\"timeout\": \"300ms\"");
     server.api.define(&example(&soon, outside));
     let run = server.api.finished("checkout-flow", &json!({"amount": 5, "order_id": 9}));
@@ -331,7 +331,7 @@ fn a_cancelled_run_starts_nothing_more() {
         statuses(&run),
         "start-trial=success wait-13-days=cancelled send-reminder=cancelled wait-1-day=cancelled expire-trial=cancelled"
     );
-    // Whoever comes second is told how it ended.
+    // The second caller is told how it ended.
     let late = api.send("POST", &cancel, &[], None).refused(409, "run-finished");
     assert_eq!(late["status_now"], "cancelled");
     assert_eq!(outside.count(), 1);

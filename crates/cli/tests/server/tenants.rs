@@ -7,7 +7,7 @@ use crate::outside::Outside;
 use crate::raw::Raw;
 use serde_json::{Value, json};
 
-/// Routes that need no key by design: whoever knows the address may call it.
+/// Routes that need no key by design: anyone who knows the address may call it.
 pub const PUBLIC: [&str; 6] = [
     "POST /in/{token}",
     "POST /wh/{token}",

@@ -38,7 +38,7 @@ fn a_link_signs_one_browser_in_with_a_cookie_that_scripts_cannot_read() {
     assert_eq!((&me["user"], &me["key"]), (&json!("admin"), &json!(null)));
     anyone.get(link).refused(401, "unauthorised");
     anyone.get("/sign-in/wrong").refused(401, "unauthorised");
-    // Among other cookies it is found, and a wrong one is nobody's.
+    // Among other cookies it is found, and a wrong one is no one's.
     with_cookie(&anyone, &format!("a=b; {cookie}; c=d"), "GET", "/api/v1/me", &[]).is(200);
     with_cookie(&anyone, "stepwell_session=wrong", "GET", "/api/v1/me", &[]).refused(401, "unauthorised");
     // It is not in the files in clear.
@@ -76,7 +76,7 @@ fn a_page_of_another_origin_cannot_use_the_cookie_to_change_anything() {
     for origin in evil {
         with_cookie(&anyone, &cookie, "POST", trigger, &[("origin", origin)]).refused(403, "cross-origin");
     }
-    // Without an origin nobody knows, and another header does not stand in for it.
+    // Without an origin no one knows, and another header does not stand in for it.
     with_cookie(&anyone, &cookie, "POST", trigger, &[]).refused(403, "cross-origin");
     with_cookie(&anyone, &cookie, "POST", trigger, &[("referer", &server.url)]).refused(403, "cross-origin");
     for (method, path) in [

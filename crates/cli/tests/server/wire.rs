@@ -48,7 +48,7 @@ fn a_body_that_is_too_long_is_refused_wherever_it_is_sent() {
 }
 
 #[test]
-fn a_body_that_is_nested_too_deep_is_refused_and_hurts_nobody() {
+fn a_body_that_is_nested_too_deep_is_refused_and_affects_no_other() {
     let place = Installation::new();
     let server = place.serve();
     server.api.define(&nap());
@@ -126,7 +126,7 @@ fn a_client_that_is_slow_with_its_body_is_cut_off_and_starts_nothing() {
 }
 
 #[test]
-fn many_idle_connections_keep_nobody_else_out() {
+fn many_idle_connections_keep_no_other_client_out() {
     let place = Installation::new();
     let server = place.serve();
     let idle: Vec<Raw> = (0..300).map(|_| Raw::open(server.address())).collect();
@@ -263,7 +263,7 @@ fn ids_that_climb_lead_nowhere() {
             assert!([400, 404, 422, 429].contains(&status(&answer)), "{method} {path}: {answer}");
         }
     }
-    // A path in plain dots is resolved by nobody.
+    // A path in plain dots is resolved by no one.
     let plain = "GET /api/v1/workflows/../../../etc/passwd HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     assert!([400, 401, 404].contains(&status(&ask(server.address(), plain))));
 }

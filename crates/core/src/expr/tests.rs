@@ -246,11 +246,11 @@ fn a_missing_path_is_an_error_in_a_template_and_null_in_a_condition() {
 fn a_default_replaces_null_and_absent_values() {
     check_value("nothing ?? 1", json!(1));
     check_value("tasks.charge.body.note ?? 'none'", json!("none"));
-    check_value("nothing ?? nobody ?? zero ?? 1", json!(0));
+    check_value("nothing ?? absent ?? zero ?? 1", json!(0));
     check_value("lower(nothing.at.all) ?? 'x'", json!("x"));
     check_value("number(text) ?? -1", json!(-1));
     check_value("nothing ?? 5 > 3", json!(true));
-    check("nothing ?? nobody", "Failed to resolve {{nobody}}", json!(null));
+    check("nothing ?? absent", "Failed to resolve {{absent}}", json!(null));
 }
 
 #[test]

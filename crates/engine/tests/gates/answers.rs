@@ -102,13 +102,13 @@ async fn an_answer_by_name_only_is_not_taken_for_the_next_round() {
     harness.asked(&run, "each[0].ask").await;
     harness.engine.gates(&harness.admin).answer(&run, "ask", yes()).await.unwrap();
     let digest = harness.asked(&run, "each[1].ask").await.digest;
-    // The same once more, because its answer was lost: nobody has seen the second question.
+    // The same once more, because its answer was lost: no one has seen the second question.
     assert_eq!(refusal(&harness.engine.gates(&harness.admin).answer(&run, "ask", yes()).await), "input");
     assert_eq!(refusal(&harness.engine.steps(&harness.admin).ready(&run, "ask").await), "input");
     assert_eq!(harness.view(&run).await.status, "paused");
     harness.engine.gates(&harness.admin).answer(&run, "ask", Decision { digest, ..yes() }).await.unwrap();
     assert_eq!(harness.ended(&run).await.status, "completed");
-    // Whoever names the round knows which it is.
+    // An answer that names the round says which one it is for.
     let run = harness.start("w").await;
     for round in ["each[0].ask", "each[1].ask"] {
         harness.asked(&run, round).await;
@@ -118,7 +118,7 @@ async fn an_answer_by_name_only_is_not_taken_for_the_next_round() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn approvers_that_come_to_nobody_open_the_gate_to_nobody() {
+async fn approvers_that_resolve_to_no_user_fail_the_gate() {
     let gate = |field: &str| json!({"gate": {"approval": {"message": "go?", field: "{{input.who}}", "timeout": "1h"}}});
     let harness = Harness::with("approvers", gate("approvers")).await;
     harness.define("escalate_to", gate("escalate_to")).await;
@@ -134,7 +134,7 @@ async fn approvers_that_come_to_nobody_open_the_gate_to_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_took_the_run_up_again_is_not_the_second_pair_of_eyes() {
+async fn the_user_who_retried_a_run_does_not_count_as_another_person() {
     let tasks = json!({"try": {"tool": "flaky", "args": {}, "retries": 0},
         "gate": {"needs": ["try"], "approval": {"message": "go?", "allow_self": false}},
         "pay": {"needs": ["gate"], "tool": "ok", "args": {"sum": "{{tasks.gate.body.data ?? 1}}"}}});

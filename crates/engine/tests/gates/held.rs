@@ -69,7 +69,7 @@ async fn a_policy_that_is_gone_or_stricter_counts_as_it_is_at_the_call() {
     let run = harness.start("w").await;
     harness.asked(&run, "pay").await;
     harness.policy("money", NewPolicy { approvers: list(&["bob"]), ..hold("tool:ok") }).await;
-    // Whoever approved is no longer the one who is asked: the call is held again, for bob.
+    // The user who approved is no longer the one who is asked: the call is held again, for bob.
     harness.approve(&harness.admin, &run, "pay").await;
     harness.pass(5).await;
     let again = harness.asked(&run, "pay").await;
@@ -112,7 +112,7 @@ async fn a_gate_that_time_approved_or_others_answered_does_not_satisfy_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_writes_a_workflow_cannot_name_themselves_around_a_policy() {
+async fn an_author_cannot_satisfy_a_policy_by_naming_themselves() {
     let harness = Harness::new().await;
     let writer = &["workflow.define", "workflow.run", "workflow.read", "tool:*"];
     let eve = harness.user("eve", &[], writer).await;
@@ -200,7 +200,7 @@ async fn a_gate_of_before_a_retry_does_not_count_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_people_must_agree_and_whoever_started_it_may_not() {
+async fn several_people_must_agree_and_the_starter_may_not() {
     let harness = Harness::with("w", pay(json!({}))).await;
     harness.user("ann", &[], PERSON).await;
     for name in ["bob", "cid"] {
@@ -347,7 +347,7 @@ async fn an_approval_does_not_outlive_a_change_of_its_secret() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_reason_of_a_policy_is_shown_to_whoever_is_stopped() {
+async fn the_reason_of_a_policy_is_shown_to_the_caller_it_stops() {
     let harness = Harness::with("w", pay(json!({}))).await;
     let reason = Some("the budget is spent".to_string());
     harness.policy("never", NewPolicy { effect: PolicyEffect::Deny, reason, ..hold("tool:ok") }).await;

@@ -125,7 +125,7 @@ async fn who_may_answer_where_when_and_how() {
     let held = || Where::Held(&[], true);
     let case = |who, at, meanwhile, how, expected| Case { who, at, meanwhile, how, expected };
     let cases = vec![
-        // Anyone who may approve, if nobody is named.
+        // Anyone who may approve, if no one is named.
         case("bob", gate(), Nothing, Person, "taken"),
         case("ann", gate(), Nothing, Person, "taken"),
         case("rob", gate(), Nothing, Person, "forbidden"),

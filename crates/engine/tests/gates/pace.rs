@@ -60,7 +60,7 @@ async fn a_rate_on_a_tool_is_one_rate_whatever_it_is_called_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_can_say_that_a_call_is_ready_before_its_time() {
+async fn a_delayed_call_cannot_be_marked_ready_before_its_time() {
     let harness =
         Harness::with("w", json!({"a": {"tool": "ok", "args": {}}, "b": {"tool": "ok", "args": {}, "needs": ["a"]}}))
             .await;

@@ -25,7 +25,7 @@ async fn calls_of_the_same_event_start_one_run() {
     let again = harness.engine.inbound().receive(&token, call(&[("x-id", "7")], "b")).await.unwrap();
     assert_eq!((&again.run, first.repeated, again.repeated), (&first.run, false, true));
     harness.engine.inbound().receive(&token, call(&[("x-id", "8")], "a")).await.unwrap();
-    // Whoever does not say which event it is starts one each time.
+    // A call that does not say which event it is starts one each time.
     harness.engine.inbound().receive(&token, call(&[], "a")).await.unwrap();
     harness.engine.inbound().receive(&token, call(&[], "a")).await.unwrap();
     assert_eq!(harness.runs().await.len(), 4);

@@ -1,4 +1,4 @@
-//! Users, roles, keys and sessions: nobody gives what they do not have, and keys open what they should.
+//! Users, roles, keys and sessions: no one gives what they do not have, and keys open what they should.
 
 use crate::harness::{ADMIN, AGENT, Harness, list};
 use stepwell_core::time::{Millis, Time};
@@ -15,7 +15,7 @@ fn key(user: Option<&str>, grants: Option<&[&str]>) -> NewKey {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_gives_what_they_do_not_have() {
+async fn a_user_cannot_give_rights_they_do_not_have() {
     let harness = Harness::new().await;
     let boss = harness.user("boss", &["admin"]).await;
     let engine = &harness.engine;
@@ -65,7 +65,7 @@ async fn a_key_is_narrower_than_its_user_and_makes_no_wider_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_without_all_rights_of_its_user_signs_nobody_in_with_them() {
+async fn a_key_without_all_rights_of_its_user_creates_no_sign_in_link() {
     let harness = Harness::new().await;
     // The administrator is an operator as well; this key is not.
     let (_, secret) = harness.key("admin", Some(&["admin"])).await;
@@ -141,7 +141,7 @@ async fn keys_that_expired_were_revoked_or_are_paused_open_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_administrator_stays_whoever_takes_their_rights_away() {
+async fn the_last_administrator_keeps_the_right_however_it_is_taken_away() {
     let harness = Harness::new().await;
     let engine = &harness.engine;
     let lost = |answer: Result<(), Error>| assert!(matches!(answer, Err(Error::NotNow(_))), "{answer:?}");

@@ -1,4 +1,4 @@
-//! Rights at the moment of a step: of whoever started the run, of the version's author, and of those above a child.
+//! Rights at the moment of a step: of the user who started the run, of the version's author, and of those above a child.
 
 use crate::harness::{Harness, chain, failure, list};
 use serde_json::json;
@@ -81,7 +81,7 @@ async fn a_child_is_limited_by_the_author_of_its_parent() {
     assert_eq!((harness.ended(&run).await.status, harness.called()), ("failed", 1));
     let child = harness.runs().await.pop().unwrap();
     assert_eq!(failure(&harness.view(&child.public).await), Some("forbidden".into()));
-    // And by whoever started the parent, at any depth.
+    // And by the user who started the parent, at any depth.
     harness
         .define(&harness.admin, json!({"name": "above", "tasks": {"call": {"workflow": "wide", "input": {}}}}))
         .await;

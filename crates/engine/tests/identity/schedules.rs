@@ -1,4 +1,4 @@
-//! Schedules: one run per tick, whoever fires it; missed ticks, overlap, and what becomes of them with the workflow.
+//! Schedules: one run per tick, whichever process fires it; missed ticks, overlap, and schedules of deleted workflows.
 
 use crate::harness::{Harness, chain, with};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! To whoever is of another organisation nothing is there.
+//! Nothing of an organisation is visible to the users of another.
 
 use crate::harness::{Harness, chain, list, with};
 use serde_json::json;

@@ -158,7 +158,7 @@ pub fn allow(calls: &str) -> NewPolicy {
     policy(calls, PolicyEffect::Allow)
 }
 
-/// What happened took no time: nobody waited for a look.
+/// What happened took no time: no one waited for a look.
 pub fn was_prompt(since: Instant) {
     assert!(since.elapsed() <= AT_ONCE, "it took {:?}", since.elapsed());
 }

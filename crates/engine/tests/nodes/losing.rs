@@ -41,7 +41,7 @@ async fn a_node_that_was_given_up_drops_what_it_runs_and_goes_on_under_another_i
     harness.store.give_up(before);
     node.until_holding(0).await;
     assert_ne!(harness.id(&node, "one").await, before);
-    // Nobody else is there to take over.
+    // No one else is there to take over.
     node.until_holding(1).await;
     let another = node.start(&harness.admin, "held").await;
     node.until_holding(2).await;
@@ -71,7 +71,7 @@ async fn a_step_is_run_that_was_born_claimed_by_a_commit_whose_answer_was_lost()
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_given_up_by_a_node_that_has_just_come() {
+async fn a_node_that_has_just_joined_gives_up_no_other() {
     let harness = Harness::new();
     let one = harness.node("one").await;
     define(&one, &harness.admin, chain("held", "hold")).await;

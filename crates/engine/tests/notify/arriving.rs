@@ -82,7 +82,7 @@ async fn what_was_written_by_a_process_that_is_gone_is_told_by_the_next() {
     harness.book.until(1).await;
     harness.settled().await;
     harness.engine.kill();
-    // The answer is written where nobody sends anything.
+    // The answer is written where no one sends anything.
     let resting = harness.at_rest();
     resting
         .gates(&harness.admin)

@@ -10,7 +10,7 @@ use stepwell_store::Store;
 const PEOPLE: [&str; 3] = ["workflow.run", "workflow.read", "workflow.approve"];
 
 #[tokio::test(start_paused = true)]
-async fn a_gate_tells_those_it_names_and_its_answer_whoever_started_the_run() {
+async fn a_gate_notifies_those_it_names_and_its_answer_the_starter() {
     let harness = Harness::new().await;
     let (ann, ben) = (harness.user("ann", &PEOPLE, &[]).await, harness.user("ben", &PEOPLE, &[]).await);
     let eve = harness.user("eve", &PEOPLE, &[]).await;
@@ -44,7 +44,7 @@ async fn a_gate_tells_those_it_names_and_its_answer_whoever_started_the_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gate_that_nobody_answers_escalates_and_expires() {
+async fn a_gate_without_an_answer_escalates_and_expires() {
     let harness = Harness::new().await;
     let (ann, ben) = (harness.user("ann", &PEOPLE, &[]).await, harness.user("ben", &PEOPLE, &[]).await);
     let eve = harness.user("eve", &PEOPLE, &[]).await;

@@ -45,7 +45,7 @@ async fn an_agent_does_not_say_where_its_user_is_told() {
     let agent = harness.engine.identity().authenticate(&secret).await.unwrap();
     let made = harness.engine.channels(&agent).create(channel("mine")).await;
     assert!(matches!(made, Err(Error::Forbidden { .. })));
-    // Not even one that may do everything: messages have links that approve in the name of whoever is told.
+    // Not even one that may do everything: messages have links that approve in the name of the recipient.
     let grants = Some(vec!["admin".to_string(), "workflow.read".to_string()]);
     for (agent, grants) in [(true, None), (true, grants.clone()), (false, grants)] {
         let key = NewKey { name: "wide".into(), agent, grants, ..NewKey::default() };

@@ -54,7 +54,7 @@ async fn a_failed_run_goes_on_where_it_failed_when_it_is_retried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_step_that_breaks_down_fails_and_takes_nobody_with_it() {
+async fn a_step_that_panics_fails_and_affects_nothing_else() {
     let harness = Harness::new().await;
     harness.define(r#"{"name": "broken", "tasks": {"a": {"tool": "panic", "args": {}}}}"#).await;
     let view = harness.run("broken", json!({})).await;

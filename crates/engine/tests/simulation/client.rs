@@ -24,7 +24,7 @@ pub struct Wish {
 }
 
 impl Sim {
-    /// Gives a command to whichever process is up. `None` if nobody knows what became of it: the process was over
+    /// Gives a command to whichever process is up. `None` if no one knows what became of it: the process was over
     /// before it answered, or the client lost patience.
     async fn ask<T, F>(
         self: &Arc<Sim>,
@@ -123,7 +123,7 @@ async fn reuse(sim: Arc<Sim>, workflow: &'static str, key: String) {
     }
 }
 
-/// Waits for a run's end, and looks then. Whoever waits is told.
+/// Waits for a run's end, then looks. The end is reported to every waiter.
 async fn watch(sim: Arc<Sim>, started: Started) {
     let _open = sim.open(format!("watching {}", started.run));
     loop {

@@ -38,9 +38,9 @@ enum Fate {
     Well,
     /// Not applied, and the caller is told so.
     Refused,
-    /// Applied, and the caller is told that nobody knows.
+    /// Applied, and the caller is told that no one knows.
     Lost,
-    /// The caller is told that nobody knows, and then it is applied.
+    /// The caller is told that no one knows, and then it is applied.
     Late,
     /// A commit is refused as if another had come before it.
     Contested,
@@ -153,7 +153,7 @@ impl Faulty {
         *self.sim.full_until.lock().unwrap() > self.sim.now()
     }
 
-    /// Lets the commits arrive some time after their caller was told that nobody knows.
+    /// Lets the commits arrive some time after their caller was told that no one knows.
     fn arrive_late(&self, batch: Vec<Commit>) {
         let delay = Duration::from_millis(self.sim.chance().below(LATEST));
         let (sim, life) = (self.sim.clone(), self.life.clone());

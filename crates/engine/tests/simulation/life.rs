@@ -118,7 +118,7 @@ async fn take_over(sim: &Arc<Sim>) {
         }
         old.life.cancel();
         old.engine.kill();
-        // Whoever is still there says so before it asks who is not.
+        // A live node beats before it looks for dead ones.
         sim.disk.restarted();
     });
 }
@@ -181,7 +181,7 @@ async fn sleep_or_restart(sim: &Arc<Sim>, length: Duration) {
     }
 }
 
-/// Nothing goes wrong any more, and whoever is waited for answers. True once every run is over.
+/// Nothing goes wrong any more, and everyone who is waited for answers. True once every run is over.
 async fn calm(sim: &Arc<Sim>) -> bool {
     let end = sim.now() + Millis(PATIENCE.as_millis() as u64);
     loop {

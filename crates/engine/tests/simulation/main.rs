@@ -89,7 +89,7 @@ const MUST_HAPPEN: &[(&str, u64)] = &[
 ];
 
 thread_local! {
-    /// Tasks that panic are only missing: nobody waits for them.
+    /// Tasks that panic are only missing: no one waits for them.
     static PANICS: RefCell<Vec<String>> = RefCell::default();
 }
 

@@ -127,7 +127,7 @@ pub fn saw(sim: &Arc<Sim>, commit: Commit) {
     }
     match past.runs.get_mut(&commit.run) {
         Some(story) => story.tell(sim, commit, facts, &mut faults),
-        None => faults.push(format!("a commit to run {}, which nobody made", commit.run.0)),
+        None => faults.push(format!("a commit to run {}, which no process made", commit.run.0)),
     }
     drop(past);
     faults.into_iter().for_each(|fault| sim.breaks(fault));

@@ -37,7 +37,7 @@ async fn definition(disk: &dyn Store, id: i64) -> Option<(DefinitionRow, Arc<Def
     Some((row, definition))
 }
 
-/// A run starts: there was room for it, and nobody who queued longer was passed over.
+/// A run starts: there was room for it, and no one who queued longer was passed over.
 pub fn place_taken(sim: &Sim, past: &Past, commit: &Commit) -> Option<String> {
     let story = past.runs.get(&commit.run)?;
     let place = story.place.as_ref()?;
@@ -119,7 +119,7 @@ pub async fn all(sim: &Arc<Sim>) {
     faults.into_iter().for_each(|fault| sim.breaks(fault));
 }
 
-/// Every run is over: nobody waits, works, or holds a place.
+/// Every run is over: no one waits, works, or holds a place.
 async fn nothing_is_left(sim: &Sim, faults: &mut Vec<String>) {
     let stats = sim.disk.stats(true).await.unwrap();
     for (table, rows) in stats.rows {

@@ -340,7 +340,7 @@ fn mail_goes_out_encrypted_unless_nothing_secret_goes_with_it() {
     assert!(!serde_json::to_string(&config).unwrap().contains("s3cret"));
     assert_eq!(read("smtp: {host: m, from: a@b, encryption: tls}\n").unwrap().smtp.unwrap().port(), 465);
     refused("smtp: {host: m, from: a@b, encryption: none, username: ann}\n", "smtp.encryption: a password is not sent");
-    refused("smtp: {host: m, from: nobody}\n", "smtp.from: this is not an email address");
+    refused("smtp: {host: m, from: someone}\n", "smtp.from: this is not an email address");
     refused("smtp: {from: a@b}\n", "smtp.host: this is needed here");
     refused("smtp: {host: m, from: a@b, port: 0}\n", "smtp.port: a port from 1 to 65535");
     refused("smtp: {host: m, from: a@b, password: x}\n", "smtp.username: a password has no effect");

@@ -64,7 +64,7 @@ async fn the_stream_of_a_run_has_all_of_it_and_ends_with_it() {
     }
     let after_first: Vec<Frame> = harness.stream(&format!("{path}?after=1"), None).await.rest().await;
     assert!(after_first.iter().all(|frame| frame.data["version"].as_i64() > Some(1)));
-    // Whoever has the end too is not to come back.
+    // A reader who also has the end must not come back.
     assert_eq!(harness.get(&path, &harness.key, Some(&end.id)).await.status(), 204);
     harness.streams(0).await;
 }
@@ -119,7 +119,7 @@ async fn readers_that_come_and_go_under_load_miss_nothing_and_get_nothing_twice(
     };
     let ((), got) = tokio::join!(harness.run_many("chain", 500), async { timeout(LONG, reading).await.unwrap() });
     check(&got, &harness.log().await);
-    // Nobody is left over.
+    // No one is left over.
     harness.streams(0).await;
 }
 
@@ -195,7 +195,7 @@ async fn a_quiet_stream_says_that_it_is_there_and_where() {
 }
 
 #[tokio::test]
-async fn nobody_watches_runs_of_others_or_without_the_right() {
+async fn only_readers_of_an_organisation_can_watch_its_runs() {
     let harness = Harness::new(patient()).await;
     harness.chain().await;
     let run = harness.run("chain").await;

@@ -170,7 +170,7 @@ async fn a_socket_that_does_not_answer_is_dropped_and_one_that_does_is_not() {
     let harness = Harness::new(settings).await;
     let mut answers = harness.socket(&harness.key).await;
     let mut silent = harness.socket(&harness.key).await;
-    // Answers to pings are sent by whoever reads.
+    // Answers to pings are sent while the socket is read.
     let reading = tokio::spawn(async move { (answers.next().await, answers) });
     harness.streams(1).await;
     assert!(!reading.is_finished());

@@ -5,7 +5,7 @@ use crate::harness::eventually;
 use serde_json::json;
 
 #[test]
-fn nobody_who_is_asked_or_told_is_shown_a_secret() {
+fn neither_approvers_nor_recipients_are_shown_a_secret() {
     let mut canary = Canary::start();
     let policy = json!({"calls": "tool:log", "effect": "require_approval"});
     canary.server.api.call("PUT", "/api/v1/policies/held", &policy).is(200);
