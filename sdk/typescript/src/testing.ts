@@ -1,4 +1,5 @@
-// For tests of your own code: a server that is thrown away afterwards. Needs Node, Deno or Bun.
+// For tests of your own code: definitions on virtual time, and a server that is thrown away afterwards. Needs Node, Deno
+// or Bun.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -8,6 +9,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client } from "./client.js";
 import { StepwellError } from "./problem.js";
+
+export { SimulationFailed, simulate } from "./simulate.js";
+export type { SimulateOptions, Simulated } from "./simulate.js";
 
 const PATIENCE = 30_000;
 

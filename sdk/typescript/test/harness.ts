@@ -5,9 +5,10 @@ import { after } from "node:test";
 import { ThrowAwayServer } from "../src/testing.js";
 
 const BUILT = fileURLToPath(new URL("../../../../target/debug/stepwell", import.meta.url));
+export const BINARY = process.env["STEPWELL_BINARY"] || BUILT;
 
 export function startServer(): Promise<ThrowAwayServer> {
-  return ThrowAwayServer.start(process.env["STEPWELL_BINARY"] || BUILT);
+  return ThrowAwayServer.start(BINARY);
 }
 
 /** One server for all tests of a file. */

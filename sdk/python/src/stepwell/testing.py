@@ -1,4 +1,4 @@
-"""For tests of your own code: a server that is thrown away afterwards.
+"""For tests of your own code: definitions on virtual time, and a server that is thrown away afterwards.
 
     from stepwell.testing import server
 
@@ -6,6 +6,10 @@
         with server() as stepwell:
             stepwell.define("name: hello\\ntasks: {a: {tool: echo}}")
             assert stepwell.run("hello")["status"] == "completed"
+
+    def test_a_late_answer():
+        run = simulate(open("pay.yaml").read(), {"amount": 5}, answers={"ask": "timeout"})
+        assert (run.status, run.took) == ("cancelled", 3600)
 """
 
 from __future__ import annotations
@@ -18,8 +22,37 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from . import _simulate
 from ._problem import StepwellError
+from ._simulate import Simulated, SimulationFailed
 from ._sync import Client
+from ._types import Json
+
+__all__ = ["Simulated", "SimulationFailed", "ThrowAwayServer", "server", "simulate"]
+
+
+def _binary(given: str | os.PathLike[str] | None) -> str:
+    found = os.fspath(given) if given else os.environ.get("STEPWELL_BINARY") or shutil.which("stepwell")
+    if not found:
+        raise StepwellError("no stepwell binary: set STEPWELL_BINARY")
+    return found
+
+
+def simulate(
+    definition: str | bytes | Mapping[str, Json],
+    input: Json = None,
+    *,
+    calls: Mapping[str, Json] | None = None,
+    answers: Mapping[str, Json] | None = None,
+    binary: str | os.PathLike[str] | None = None,
+) -> Simulated:
+    """Runs a definition on virtual time, without a server, and without making a call.
+
+    ``calls`` has the results of calls by step and ``answers`` what arrives at gates and waits, both as in
+    docs/testing.md: ``calls={"send": [{"status": 503}, {"body": {"id": 1}}]}``, ``answers={"ask": "approve"}``. A step
+    that needs one that is not there raises ``SimulationFailed``.
+    """
+    return _simulate.simulate(definition, input, calls=calls, answers=answers, binary=_binary(binary))
 
 
 class ThrowAwayServer:
@@ -35,10 +68,7 @@ class ThrowAwayServer:
         config: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        found = os.fspath(binary) if binary else os.environ.get("STEPWELL_BINARY") or shutil.which("stepwell")
-        if not found:
-            raise StepwellError("no stepwell binary: set STEPWELL_BINARY")
-        self.binary = found
+        self.binary = _binary(binary)
         self._home = tempfile.TemporaryDirectory(prefix="stepwell-")
         self.data = Path(self._home.name) / "data"
         self._environment = {**os.environ, **(environment or {}), "STEPWELL_DATA": str(self.data)}
