@@ -31,6 +31,12 @@ impl Source {
         stepwell_formats::read(&self.bytes, Some(&self.name))
     }
 
+    /// What is suspicious, with its source lines; empty if there is nothing.
+    pub fn warnings(&self) -> String {
+        let checked = stepwell_formats::check(&self.bytes, Some(&self.name));
+        stepwell_formats::render_warnings(&checked.warnings, &self.name, &String::from_utf8_lossy(&self.bytes))
+    }
+
     /// Reads several files, or prints the faults of all of them.
     pub fn read_all(paths: &[String]) -> anyhow::Result<Option<Vec<Source>>> {
         let sources = paths.iter().map(|path| Source::read(path)).collect::<anyhow::Result<Vec<Source>>>()?;
@@ -39,6 +45,9 @@ impl Source {
         for (source, faults) in faults {
             eprint!("{}", source.explain(&faults));
             good = false;
+        }
+        if good {
+            sources.iter().for_each(|source| eprint!("{}", source.warnings()));
         }
         Ok(good.then_some(sources))
     }

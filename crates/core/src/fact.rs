@@ -24,6 +24,9 @@ pub enum Fact<S = At, E = Exit> {
     /// The run left the queue.
     Started {
         expires: Time,
+        /// What the definition's `vars` came to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vars: Option<ValueId>,
     },
     /// The step was entered and now waits for something.
     Entered {
@@ -144,6 +147,9 @@ pub enum Fact<S = At, E = Exit> {
         expires: Time,
         reset: Vec<S>,
         reopened: Vec<S>,
+        /// Set if they had not been computed before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vars: Option<ValueId>,
     },
     /// A finished run resumes under a newer definition. Only the steps in `stands` keep their results.
     Adopted {
@@ -154,6 +160,9 @@ pub enum Fact<S = At, E = Exit> {
         version: u32,
         max_duration: Millis,
         stands: Vec<S>,
+        /// Set if the newer definition has other `vars`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        vars: Option<ValueId>,
     },
 }
 
@@ -235,7 +244,7 @@ impl<S, E> Fact<S, E> {
             Fact::Created { input, headers, by, seed, max_duration } => {
                 Fact::Created { input, headers, by, seed, max_duration }
             }
-            Fact::Started { expires } => Fact::Started { expires },
+            Fact::Started { expires, vars } => Fact::Started { expires, vars },
             Fact::Entered { step, attempt, input, wait } => {
                 Fact::Entered { step: names.step(step)?, attempt, input, wait }
             }
@@ -266,11 +275,11 @@ impl<S, E> Fact<S, E> {
                 Fact::Overridden { step: names.step(step)?, attempt, by, comment }
             }
             Fact::Ended { status, output, failure, by } => Fact::Ended { status, output, failure, by },
-            Fact::Retried { by, acts, expires, reset, reopened } => {
-                Fact::Retried { by, acts, expires, reset: all(reset, names)?, reopened: all(reopened, names)? }
+            Fact::Retried { by, acts, expires, reset, reopened, vars } => {
+                Fact::Retried { by, acts, expires, reset: all(reset, names)?, reopened: all(reopened, names)?, vars }
             }
-            Fact::Adopted { by, acts, expires, version, max_duration, stands } => {
-                Fact::Adopted { by, acts, expires, version, max_duration, stands: all(stands, names)? }
+            Fact::Adopted { by, acts, expires, version, max_duration, stands, vars } => {
+                Fact::Adopted { by, acts, expires, version, max_duration, stands: all(stands, names)?, vars }
             }
         })
     }

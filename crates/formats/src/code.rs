@@ -62,6 +62,7 @@ codes! {
     NOT_UTF8 "not-utf8" "The document is not UTF-8.";
     RESERVED_NAME "reserved-name" "A name is reserved for the engine.";
     SELF_NEED "self-need" "A task needs itself.";
+    SUSPICIOUS_DURATION "suspicious-duration" "Warning: a bare number is an implausible duration in the unit of its field.";
     TOOL_NAME_TAKEN "tool-name-taken" "The name that `expose_as_tool` gives the workflow belongs to another tool.";
     UNKNOWN_FIELD "unknown-field" "A field is unknown.";
     UNKNOWN_HANDLE "unknown-handle" "An edge leaves a node from a handle that the node does not have.";
@@ -76,6 +77,7 @@ codes! {
 pub const CORE: &[(&str, &str)] = &[
     ("crosses-body", "An edge goes into or out of a loop body."),
     ("duplicate-step", "Two steps in the same scope have the same name."),
+    ("hyphen-in-name", "Warning: a hyphen without spaces is a part of a name, where a subtraction may be meant."),
     ("if-with-any", "A step that joins on any edge has an `if`."),
     ("irreducible-loop", "A cycle can be entered at more than one step."),
     ("misplaced-name", "An expression names something that has no value there."),

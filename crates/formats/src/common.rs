@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
 use crate::source::{Node, Value};
 use crate::values::Unit;
-use crate::{code, flow, graph, tasks, trigger};
+use crate::{code, flow, graph, tasks, trigger, vars};
 use std::collections::BTreeMap;
 use stepwell_core::definition::{Concurrency, Definition, WhenFull};
 use stepwell_core::expr::{Grammar, Var};
@@ -34,8 +34,11 @@ pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -
     let iterations = fields.take("max_iterations");
     let iterations = iterations.and_then(|field| draft.integer(&field, 1..=limits::MAX_ITERATIONS));
     let output = fields.take("output");
-    let dialect = steps(draft, &mut fields);
+    let (vars, defaults) = (fields.take("vars"), fields.take("defaults"));
+    draft.has_vars = vars.is_some();
+    let dialect = steps(draft, &mut fields, defaults);
     let grammar = if dialect == Some(Dialect::Flow) { Grammar::Flow } else { Grammar::Standard };
+    let vars = vars.map(|field| vars::read(draft, &field, grammar)).unwrap_or_default();
     let output = output.and_then(|field| Some((draft.template(&field, grammar)?, field)));
     let output = output.map(|(template, field)| (template, draft.origin(&field.place, Some(field.node))));
     fields.finish(draft, "a workflow", &[]);
@@ -47,6 +50,7 @@ pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -
         steps: std::mem::take(&mut draft.steps),
         edges: std::mem::take(&mut draft.edges),
         output,
+        vars,
         max_iterations: iterations.unwrap_or(limits::DEFAULT_ITERATIONS),
     };
     if draft.is_broken() {
@@ -56,7 +60,8 @@ pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -
         }
         return None;
     }
-    let graph = Graph::build(spec).map_err(|faults| draft.add_graph_faults(faults)).ok()?;
+    let mut graph = Graph::build(spec).map_err(|faults| draft.add_graph_faults(faults)).ok()?;
+    draft.add_graph_warnings(std::mem::take(&mut graph.warnings));
     Some(Definition {
         name: name?,
         description,
@@ -74,7 +79,7 @@ pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -
 }
 
 /// Reads the steps, which are written in exactly one of the three dialects.
-fn steps<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<Dialect> {
+fn steps<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, defaults: Option<Field<'d>>) -> Option<Dialect> {
     let given: Vec<&str> = ["tasks", "flow", "nodes"].into_iter().filter(|name| fields.has(name)).collect();
     if let Some(second) = given.get(1) {
         let message = format!("`{second}` cannot be combined with `{}`", given[0]);
@@ -87,15 +92,15 @@ fn steps<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<Dialect> 
     let (found, tasks, flow) = (given.first().copied(), fields.take("tasks"), fields.take("flow"));
     match found {
         Some("tasks") => {
-            tasks::read(draft, &tasks?);
+            tasks::read(draft, &tasks?, defaults);
             Some(Dialect::Tasks)
         }
         Some("flow") => {
-            flow::read(draft, &flow?);
+            flow::read(draft, &flow?, defaults);
             Some(Dialect::Flow)
         }
         Some(_) => {
-            graph::read(draft, fields);
+            graph::read(draft, fields, defaults);
             Some(Dialect::Graph)
         }
         None => {

@@ -25,6 +25,9 @@ pub struct Place {
 pub struct Draft<'d> {
     pub steps: Vec<SpecStep>,
     pub edges: Vec<SpecEdge>,
+    /// Whether the definition has `vars`: only then is that a name of its own.
+    pub has_vars: bool,
+    warnings: Vec<Fault>,
     faults: Vec<Fault>,
     more: usize,
     /// Where something could not be read. Only that is reported for the place.
@@ -57,6 +60,17 @@ impl<'d> Draft<'d> {
         } else {
             self.more += 1;
         }
+    }
+
+    /// Reports what is suspicious but not wrong: the definition is accepted.
+    pub fn warn(&mut self, place: &Place, warning: Fault) {
+        if self.warnings.len() < limits::MAX_FAULTS {
+            self.warnings.push(warning.place(place.path.clone(), place.span).warning());
+        }
+    }
+
+    pub fn take_warnings(&mut self) -> Vec<Fault> {
+        Faults::of(std::mem::take(&mut self.warnings), 0).list
     }
 
     /// Reports a fault that leaves the graph in a shape its author did not mean.
@@ -135,20 +149,32 @@ impl<'d> Draft<'d> {
     /// Adds the faults of the graph builder, at the places their origins stand for.
     pub fn add_graph_faults(&mut self, faults: Vec<graph::Fault>) {
         for fault in faults {
-            let found = self.origins.get(fault.origin.0 as usize).cloned();
-            let (mut place, node) = found.unwrap_or_default();
-            let mut message = fault.message;
-            if let Some(name) = &fault.name {
-                // The builder knows only the step; find the name itself in the step's text.
-                if !self.is_full()
-                    && let Some(exact) = node.and_then(|node| locate(node, name, &place.path))
-                {
-                    place = exact;
-                }
-                message = format!("{name}: {message}");
-            }
-            self.fault(&place, Fault::new(fault.code, message).maybe_hint(fault.hint));
+            let (place, fault) = self.placed(fault);
+            self.fault(&place, fault);
         }
+    }
+
+    pub fn add_graph_warnings(&mut self, warnings: Vec<graph::Fault>) {
+        for warning in warnings {
+            let (place, warning) = self.placed(warning);
+            self.warn(&place, warning);
+        }
+    }
+
+    fn placed(&self, fault: graph::Fault) -> (Place, Fault) {
+        let found = self.origins.get(fault.origin.0 as usize).cloned();
+        let (mut place, node) = found.unwrap_or_default();
+        let mut message = fault.message;
+        if let Some(name) = &fault.name {
+            // The builder knows only the step; find the name itself in the step's text.
+            if !self.is_full()
+                && let Some(exact) = node.and_then(|node| locate(node, name, &place.path))
+            {
+                place = exact;
+            }
+            message = format!("{name}: {message}");
+        }
+        (place, Fault::new(fault.code, message).maybe_hint(fault.hint))
     }
 }
 

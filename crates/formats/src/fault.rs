@@ -5,6 +5,22 @@ use serde::Serialize;
 use std::fmt;
 use stepwell_core::limits;
 
+/// Whether a fault stops a definition from being accepted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    #[default]
+    Error,
+    /// Accepted, but probably not what its author means.
+    Warning,
+}
+
+impl Severity {
+    fn is_error(&self) -> bool {
+        *self == Severity::Error
+    }
+}
+
 /// One fault. `path` is its position in the document's values; line and column (from 1, in characters) are its position
 /// in the text, if the document came as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -20,6 +36,8 @@ pub struct Fault {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_column: Option<u32>,
     pub code: &'static str,
+    #[serde(skip_serializing_if = "Severity::is_error")]
+    pub severity: Severity,
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -38,7 +56,13 @@ impl Fault {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Fault {
         let message = message.into();
         let (line, column, end_line, end_column) = (None, None, None, None);
-        Fault { path: String::new(), line, column, end_line, end_column, code, message, hint: None }
+        let severity = Severity::Error;
+        Fault { path: String::new(), line, column, end_line, end_column, code, severity, message, hint: None }
+    }
+
+    pub(crate) fn warning(mut self) -> Fault {
+        self.severity = Severity::Warning;
+        self
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Fault {
@@ -78,12 +102,15 @@ impl fmt::Display for Fault {
     }
 }
 
-/// All faults, in the order of the document. Never empty.
+/// All faults, in the order of the document. Never empty: warnings alone are no error.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Faults {
     pub list: Vec<Fault>,
     /// How many more faults there are beyond [`limits::MAX_FAULTS`].
     pub more: usize,
+    /// What is suspicious beside them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Fault>,
 }
 
 impl Faults {
@@ -92,7 +119,7 @@ impl Faults {
         list.dedup();
         let more = more + list.len().saturating_sub(limits::MAX_FAULTS);
         list.truncate(limits::MAX_FAULTS);
-        Faults { list, more }
+        Faults { list, more, warnings: Vec::new() }
     }
 }
 

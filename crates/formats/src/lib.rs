@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | text → nodes with positions | `source/` |
 //! | nodes → fields, with faults | `draft.rs`, `fields.rs`, `values.rs` |
-//! | fields of every definition | `common.rs`, `trigger/` |
+//! | fields of every definition | `common.rs`, `vars.rs`, `trigger/` |
 //! | when schedules fire | `cron.rs` |
 //! | configuration files | `document.rs` |
 //! | step types | `kinds/` |
@@ -28,33 +28,57 @@ mod source;
 mod tasks;
 mod trigger;
 mod values;
+mod vars;
 
 pub use document::document;
-pub use fault::{Fault, Faults};
+pub use fault::{Fault, Faults, Severity};
+pub use render::render_warnings;
 
 use fields::Fields;
-use source::{Flaw, Flaws, Node};
+use source::{Flaw, Flaws};
 use stepwell_core::definition::Definition;
 
+/// A document that was read: the definition or all its faults, and beside either what is suspicious.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub definition: Result<Definition, Faults>,
+    /// In the order of the document.
+    pub warnings: Vec<Fault>,
+}
+
 /// Reads a document. The extension of `file` decides whether it is JSON or YAML; without one, the text does.
-pub fn read(text: &[u8], file: Option<&str>) -> Result<Definition, Faults> {
-    let source::Read { root, flaws } = source::read(text, file).map_err(flawed)?;
-    define(&root, flaws)
+pub fn check(text: &[u8], file: Option<&str>) -> Checked {
+    checked(source::read(text, file))
 }
 
 /// Reads a document that is already a JSON value, such as a request body. Faults have paths but no lines.
-pub fn read_value(value: &serde_json::Value) -> Result<Definition, Faults> {
-    let root = source::from_value(value).map_err(flawed)?;
-    define(&root, Flaws::default())
+pub fn check_value(value: &serde_json::Value) -> Checked {
+    checked(source::from_value(value).map(|root| source::Read { root, flaws: Flaws::default() }))
 }
 
-fn define(root: &Node, flaws: Flaws) -> Result<Definition, Faults> {
+/// As [`check`], without the warnings.
+pub fn read(text: &[u8], file: Option<&str>) -> Result<Definition, Faults> {
+    check(text, file).definition
+}
+
+/// As [`check_value`], without the warnings.
+pub fn read_value(value: &serde_json::Value) -> Result<Definition, Faults> {
+    check_value(value).definition
+}
+
+fn checked(read: Result<source::Read, Flaw>) -> Checked {
+    let (root, flaws) = match read {
+        Ok(source::Read { root, flaws }) => (root, flaws),
+        Err(flaw) => return Checked { definition: Err(flawed(flaw)), warnings: Vec::new() },
+    };
     let mut draft = draft::Draft::after(flaws);
-    let definition = Fields::of_root(root, &mut draft).and_then(|fields| common::read(&mut draft, fields, root));
-    match definition {
+    let definition = Fields::of_root(&root, &mut draft).and_then(|fields| common::read(&mut draft, fields, &root));
+    let warnings = draft.take_warnings();
+    let definition = match definition {
         Some(definition) if draft.is_clean() => Ok(definition),
-        _ => Err(draft.into_faults()),
-    }
+        _ => Err(Faults { warnings: warnings.clone(), ..draft.into_faults() }),
+    };
+    Checked { definition, warnings }
 }
 
 fn flawed(flaw: Flaw) -> Faults {

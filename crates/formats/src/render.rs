@@ -3,7 +3,7 @@
 //! The excerpt is untrusted text: control characters and characters that reorder text are replaced, so that printing a
 //! fault never affects a terminal.
 
-use crate::fault::{Fault, Faults};
+use crate::fault::{Fault, Faults, Severity};
 use std::fmt::Write;
 use stepwell_core::quote::is_invisible;
 
@@ -23,8 +23,17 @@ impl Faults {
         if self.more > 0 {
             let _ = writeln!(out, "… and {} more", self.more);
         }
+        for warning in &self.warnings {
+            head(&mut out, file, warning);
+            excerpt(&mut out, warning, &lines);
+        }
         out
     }
+}
+
+/// Renders warnings alone, as [`Faults::render`] does.
+pub fn render_warnings(warnings: &[Fault], file: &str, text: &str) -> String {
+    Faults { list: warnings.to_vec(), more: 0, warnings: Vec::new() }.render(file, text)
 }
 
 fn head(out: &mut String, file: &str, fault: &Fault) {
@@ -32,7 +41,8 @@ fn head(out: &mut String, file: &str, fault: &Fault) {
     if let (Some(line), Some(column)) = (fault.line, fault.column) {
         let _ = write!(out, ":{line}:{column}");
     }
-    let _ = writeln!(out, ": {}  [{}]", sanitize(&fault.to_string()), fault.code);
+    let warning = if fault.severity == Severity::Warning { "warning: " } else { "" };
+    let _ = writeln!(out, ": {warning}{}  [{}]", sanitize(&fault.to_string()), fault.code);
 }
 
 fn excerpt(out: &mut String, fault: &Fault, lines: &[&str]) {
@@ -109,7 +119,7 @@ mod tests {
     fn check(text: &str, line: u32, columns: Range<u32>, expected: &str) {
         let span = Span { start: Mark { line, column: columns.start }, end: Mark { line, column: columns.end } };
         let fault = Fault::new("some-code", "wrong").place("a.b".into(), Some(span));
-        assert_eq!(Faults { list: vec![fault], more: 0 }.render("f.yaml", text), expected);
+        assert_eq!(Faults::of(vec![fault], 0).render("f.yaml", text), expected);
     }
 
     #[test]
@@ -129,7 +139,7 @@ mod tests {
         let text = format!("{}X{}", "a".repeat(500), "b".repeat(500));
         let fault = Fault::new("c", "m");
         let span = Span { start: Mark { line: 1, column: 501 }, end: Mark { line: 1, column: 502 } };
-        let out = Faults { list: vec![fault.place(String::new(), Some(span))], more: 3 }.render("f", &text);
+        let out = Faults::of(vec![fault.place(String::new(), Some(span))], 3).render("f", &text);
         let rows: Vec<&str> = out.lines().collect();
         assert!(rows[1].starts_with(" 1 | …aaa") && rows[1].ends_with("bbb…"));
         assert_eq!(rows[1].chars().position(|c| c == 'X'), rows[2].chars().position(|c| c == '^'));

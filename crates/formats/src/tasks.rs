@@ -8,7 +8,7 @@ use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
-use crate::kinds::{self, ParsedKind, Rules};
+use crate::kinds::{self, Defaults, ParsedKind, Rules};
 use crate::source::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,9 +20,11 @@ use stepwell_core::time::Millis;
 /// Default attempts: the first and five retries, after 1 s, 2 s, 4 s …
 const ATTEMPTS: u32 = 6;
 
-pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
+pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>, defaults: Option<Field<'d>>) {
     let retry = Retry::exponential(ATTEMPTS, Millis::SECOND);
-    let rules = Rules { grammar: Grammar::Standard, retry, tool_errors: false, timeout: call_timeout };
+    let timeout = call_timeout;
+    let rules = Rules { grammar: Grammar::Standard, retry, tool_errors: false, timeout, defaults: Defaults::default() };
+    let rules = rules.with_defaults(draft, defaults);
     body(draft, field, None, &rules);
 }
 
@@ -120,7 +122,7 @@ fn step<'d>(draft: &mut Draft<'d>, entry: Entry<'d>, rules: &Rules) -> Option<Pa
         timeout: attempts.timeout,
         at_most_once: attempts.at_most_once,
         handles,
-        written: Arc::new(crate::values::written(field.node)),
+        written: Arc::new(rules.written(crate::values::written(field.node))),
         ..StepDef::new(name, kind)
     };
     let origin = draft.origin(&field.place, Some(field.node));

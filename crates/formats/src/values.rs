@@ -20,7 +20,61 @@ pub enum Unit {
     Millis,
 }
 
+/// What a duration limits, which decides what is plausible for a bare number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Lasts {
+    /// A request, a query, code.
+    Call,
+    /// A child workflow.
+    Child,
+    /// Until somebody or something answers.
+    Answer,
+}
+
+impl Lasts {
+    /// The shortest and the longest plausible duration.
+    fn plausible(self) -> (Millis, Millis) {
+        let (minute, year) = (Millis::from_secs(60), Millis(366 * Millis::DAY.0));
+        match self {
+            Lasts::Call => (Millis::SECOND, Millis::DAY),
+            Lasts::Child => (Millis::SECOND, year),
+            Lasts::Answer => (minute, year),
+        }
+    }
+}
+
 impl<'d> Draft<'d> {
+    /// A duration of at least a millisecond. A bare number that was probably meant in another unit gets a warning.
+    pub fn timeout(&mut self, field: &Field<'d>, unit: Unit, lasts: Lasts) -> Option<Millis> {
+        let found = self.positive_duration(field, unit)?;
+        let (least, most) = lasts.plausible();
+        // 86400 and 604800 are a day and a week, in seconds.
+        let odd = lasts == Lasts::Answer && found < Millis::from_secs(3_600) && !found.0.is_multiple_of(1_000);
+        if found > most || ((found < least || odd) && unit == Unit::Millis) {
+            self.warn_of_unit(field, found, unit);
+        }
+        Some(found)
+    }
+
+    /// Spells out what a bare number means, and what it would mean in the other unit.
+    pub fn warn_of_unit(&mut self, field: &Field<'d>, found: Millis, unit: Unit) {
+        let written = match &field.node.value {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) if text.trim().parse::<f64>().is_ok() => text.trim().to_owned(),
+            _ => return,
+        };
+        let (here, there, other) = match unit {
+            Unit::Millis => ("milliseconds", "seconds", found.0.saturating_mul(1_000)),
+            Unit::Seconds => ("seconds", "milliseconds", found.0 / 1_000),
+        };
+        let message = format!("{written} is {found}, because a bare number is in {here} here");
+        let hint = match Some(Millis(other)).filter(|other| (Millis(1)..=Millis::MAX).contains(other)) {
+            Some(other) => format!("write {other} if you mean {written} {there}, or {found} to keep it"),
+            None => format!("write {found} to keep it"),
+        };
+        self.warn(&field.place, Fault::new(code::SUSPICIOUS_DURATION, message).hint(hint));
+    }
+
     pub fn wrong_type(&mut self, field: &Field<'d>, wanted: &str) {
         let message = format!("{wanted} is needed here, not {}", field.node.describe());
         let fault = Fault::new(code::WRONG_TYPE, message);
@@ -299,6 +353,12 @@ impl<'d> Input<'d> {
     pub fn put(&mut self, name: &'static str, field: Field<'d>) {
         self.object.insert(name.into(), field.node.to_json());
         self.parts.push((name, field));
+    }
+
+    /// Adds a value that was made from a field and others. Only faults in the field are reported.
+    pub fn put_as(&mut self, name: &'static str, field: Option<Field<'d>>, value: Json) {
+        self.object.insert(name.into(), value);
+        self.parts.extend(field.map(|field| (name, field)));
     }
 
     /// Adds a value in which `{{` is literal text.

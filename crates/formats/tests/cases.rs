@@ -1,5 +1,5 @@
 //! Golden tests: `cases/**/*.{yaml,json}` with their `.expected` files, which contain the graph of a valid document or
-//! the rendered faults of an invalid one.
+//! the rendered faults of an invalid one. Those in `warned` are valid; their expectations are the rendered warnings.
 //!
 //! `UPDATE=1 cargo test -p stepwell-formats` rewrites the expectations; read the diff before you commit it.
 
@@ -7,7 +7,7 @@ mod dump;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use stepwell_formats::{code, read, read_value};
+use stepwell_formats::{Checked, Severity, check, code, read, read_value, render_warnings};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
@@ -33,7 +33,12 @@ fn documents() -> Vec<PathBuf> {
 fn outcome(path: &Path) -> (bool, String) {
     let name = path.file_name().and_then(|n| n.to_str()).expect("a name");
     let text = std::fs::read(path).expect("a readable case");
-    match read(&text, Some(name)) {
+    let Checked { definition, warnings } = check(&text, Some(name));
+    let warned = !warnings.is_empty();
+    assert_eq!(warned, path.parent().is_some_and(|p| p.ends_with("warned")), "{name}: {warnings:#?}");
+    assert!(warnings.iter().all(|warning| warning.severity == Severity::Warning));
+    match definition {
+        Ok(_) if warned => (true, render_warnings(&warnings, name, &String::from_utf8_lossy(&text))),
         Ok(definition) => (true, dump::dump(&definition)),
         Err(faults) => (false, faults.render(name, &String::from_utf8_lossy(&text))),
     }
@@ -73,7 +78,7 @@ fn a_document_means_the_same_as_text_and_as_a_value() {
 fn every_code_is_documented_and_shown_by_some_case() {
     let shown: BTreeSet<String> = documents()
         .iter()
-        .filter(|path| path.parent().is_some_and(|p| p.ends_with("bad")))
+        .filter(|path| path.parent().is_some_and(|p| p.ends_with("bad") || p.ends_with("warned")))
         .filter_map(|path| std::fs::read_to_string(path.with_extension("expected")).ok())
         .flat_map(|text| text.lines().filter_map(code_of).collect::<Vec<_>>())
         .collect();

@@ -250,7 +250,15 @@ fn the_reader_and_the_builder_report_a_limit_with_the_same_code() {
     };
     let (dialect, origin) = (Dialect::Tasks, Origin(0));
     let steps = (0..=limits::MAX_STEPS).map(step).collect();
-    let built = Graph::build(Spec { dialect, origin, steps, edges: Vec::new(), output: None, max_iterations: 1 });
+    let built = Graph::build(Spec {
+        dialect,
+        origin,
+        steps,
+        edges: Vec::new(),
+        output: None,
+        vars: Vec::new(),
+        max_iterations: 1,
+    });
     assert_eq!(built.map(|_| ()).map_err(|faults| faults[0].code), Err("limit-steps"));
 }
 

@@ -14,13 +14,16 @@ pub struct Problem {
     pub code: &'static str,
     pub detail: String,
     pub errors: Vec<FaultView>,
+    /// What is suspicious in a definition beside its errors.
+    pub warnings: Vec<FaultView>,
     pub retry_after: Option<Duration>,
     pub status_now: Option<String>,
 }
 
 impl Problem {
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
-        Problem { status, code, detail: detail.into(), errors: Vec::new(), retry_after: None, status_now: None }
+        let (errors, warnings) = (Vec::new(), Vec::new());
+        Problem { status, code, detail: detail.into(), errors, warnings, retry_after: None, status_now: None }
     }
 
     pub fn bad_request(code: &'static str, detail: impl Into<String>) -> Problem {
@@ -56,18 +59,11 @@ impl From<Error> for Problem {
         let detail = error.to_string();
         let (status, code) = match &error {
             Error::Definition(faults) => {
-                let errors = faults.list.iter().map(|fault| FaultView {
-                    path: fault.path.clone(),
-                    message: fault.message.clone(),
-                    code: Some(fault.code.to_string()),
-                    hint: fault.hint.clone(),
-                    line: fault.line,
-                    column: fault.column,
-                });
                 let count = faults.list.len() + faults.more;
                 let detail = format!("the definition has {count} fault{}", if count == 1 { "" } else { "s" });
                 let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-definition", detail);
-                return Problem { errors: errors.collect(), ..problem };
+                let views = |faults: &[stepwell_formats::Fault]| faults.iter().map(FaultView::from).collect();
+                return Problem { errors: views(&faults.list), warnings: views(&faults.warnings), ..problem };
             }
             Error::Input { path, message } => return Problem::input(path, message.clone()),
             Error::Inputs(faults) => {
@@ -127,6 +123,7 @@ impl IntoResponse for Problem {
             code: self.code.to_string(),
             request_id: None,
             errors: self.errors,
+            warnings: self.warnings,
             status_now: self.status_now,
         };
         let body = serde_json::to_vec(&view).expect("a problem has text keys only");

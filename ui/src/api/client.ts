@@ -10,6 +10,7 @@ export class Problem extends Error {
   readonly status: number;
   readonly code: string;
   readonly faults: Fault[];
+  readonly warnings: Fault[];
   readonly requestId: string | undefined;
   readonly statusNow: string | undefined;
 
@@ -19,6 +20,7 @@ export class Problem extends Error {
     this.status = view.status;
     this.code = view.code;
     this.faults = view.errors ?? [];
+    this.warnings = view.warnings ?? [];
     this.requestId = view.request_id ?? undefined;
     this.statusNow = view.status_now ?? undefined;
   }

@@ -113,7 +113,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Check a definition without storing it: 204, or 422 with all its errors */
+        /** Check a definition without storing it: 204, 200 with warnings, or 422 with all its errors */
         post: operations["post_check"];
         delete?: never;
         options?: never;
@@ -2071,6 +2071,13 @@ export interface components {
             };
         };
         /** @description A response: the result is in `data`. */
+        Data_WarningsView: {
+            /** @description What is suspicious in a definition that is valid. */
+            data: {
+                warnings: components["schemas"]["FaultView"][];
+            };
+        };
+        /** @description A response: the result is in `data`. */
         Data_Workflow: {
             /** @description A workflow with its definition. */
             data: components["schemas"]["WorkflowSummary"] & {
@@ -2150,6 +2157,11 @@ export interface components {
                 workflow: string;
                 workflow_id: string;
             };
+        };
+        /** @description A workflow that was defined, and what is suspicious in its definition. */
+        DefinedView: {
+            data: components["schemas"]["WorkflowSummary"];
+            warnings?: components["schemas"]["FaultView"][];
         };
         /** @enum {string} */
         EffectName: "allow" | "require_approval" | "deny";
@@ -3021,6 +3033,8 @@ export interface components {
             title: string;
             /** @description Link to the documentation of the code. */
             type: string;
+            /** @description What is suspicious in a definition beside its errors. */
+            warnings?: components["schemas"]["FaultView"][];
         };
         /** @description The content of a saved query. */
         QueryRequest: {
@@ -3390,6 +3404,10 @@ export interface components {
             /** @description Path of the step. */
             step: string;
         };
+        /** @description What is suspicious in a definition that is valid. */
+        WarningsView: {
+            warnings: components["schemas"]["FaultView"][];
+        };
         /** @description A workflow with its definition. */
         Workflow: components["schemas"]["WorkflowSummary"] & {
             /** @description The parsed source. */
@@ -3652,6 +3670,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The definition is valid and has warnings */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WarningsView"];
+                };
+            };
             /** @description The definition is valid */
             204: {
                 headers: {
@@ -5457,7 +5484,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_WorkflowSummary"];
+                    "application/json": components["schemas"]["DefinedView"];
                 };
             };
             /** @description Created */
@@ -5466,7 +5493,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_WorkflowSummary"];
+                    "application/json": components["schemas"]["DefinedView"];
                 };
             };
         };
@@ -5528,7 +5555,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_WorkflowSummary"];
+                    "application/json": components["schemas"]["DefinedView"];
                 };
             };
             /** @description Created: there was no workflow with that name */
@@ -5537,7 +5564,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_WorkflowSummary"];
+                    "application/json": components["schemas"]["DefinedView"];
                 };
             };
         };

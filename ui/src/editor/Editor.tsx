@@ -55,6 +55,10 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
     if (model.faults.length > 0) return model.faults;
     return checked?.text === text ? checked.faults : [];
   }, [checked, model, text]);
+  const warnings = useMemo(
+    () => (model.faults.length === 0 && checked?.text === text ? checked.warnings : []),
+    [checked, model, text],
+  );
   const faultsBy = useMemo(() => byStep(drawn, faults), [drawn, faults]);
 
   const test = useTestRun();
@@ -220,6 +224,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
             initial={initial}
             language={model.language}
             faults={faults}
+            warnings={warnings}
             marked={step?.range}
             known={known}
             onView={definition.onView}
@@ -228,6 +233,7 @@ export function Editor({ initial: source, base: firstBase }: { initial: string; 
           />
           <Problems
             faults={faults}
+            warnings={warnings}
             trouble={checked?.trouble ?? null}
             checked={checked?.text === text}
             model={drawn}

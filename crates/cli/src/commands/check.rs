@@ -49,7 +49,8 @@ fn check(file: &str) -> (Value, String) {
             return (json!({"file": file, "ok": false, "faults": faults, "more": 0}), text);
         }
     };
-    match source.compile() {
+    let stepwell_formats::Checked { definition, warnings } = stepwell_formats::check(&source.bytes, Some(&source.name));
+    match definition {
         Ok(definition) => {
             let dialect = match definition.graph.dialect {
                 Dialect::Tasks => "tasks",
@@ -59,12 +60,22 @@ fn check(file: &str) -> (Value, String) {
             let written = |step: &&Step| !matches!(step.def.kind, Kind::Loop { .. });
             let steps = definition.graph.steps.iter().filter(written).count();
             let counted = if steps == 1 { "1 step".to_string() } else { format!("{steps} steps") };
-            let text = format!("{}: ok: {} ({dialect}, {counted})\n", plain(&source.name), definition.name);
-            (json!({"file": file, "ok": true, "name": definition.name, "dialect": dialect, "steps": steps}), text)
+            let text = source.warnings()
+                + &format!("{}: ok: {} ({dialect}, {counted})\n", plain(&source.name), definition.name);
+            let mut result =
+                json!({"file": file, "ok": true, "name": definition.name, "dialect": dialect, "steps": steps});
+            if !warnings.is_empty() {
+                result["warnings"] = json!(warnings);
+            }
+            (result, text)
         }
         Err(faults) => {
             let text = source.explain(&faults);
-            (json!({"file": file, "ok": false, "faults": faults.list, "more": faults.more}), text)
+            let mut result = json!({"file": file, "ok": false, "faults": faults.list, "more": faults.more});
+            if !warnings.is_empty() {
+                result["warnings"] = json!(warnings);
+            }
+            (result, text)
         }
     }
 }

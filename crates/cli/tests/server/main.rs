@@ -40,5 +40,6 @@ mod seed;
 mod stdio;
 mod tenants;
 mod trees;
+mod warnings;
 mod web;
 mod wire;

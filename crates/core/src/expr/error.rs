@@ -65,6 +65,9 @@ pub enum Missing {
     Truncated { step: String, field: String },
     #[error("`{function}` needs {needs}, but got {got}")]
     Type { function: &'static str, needs: &'static str, got: &'static str, at: Span },
+    /// `written` is the calculation.
+    #[error("{{{{{written}}}}}: `{sign}` needs {needs}, but got {got}")]
+    Calculation { written: String, sign: &'static str, needs: &'static str, got: &'static str, at: Span },
     /// The engine never sees a secret's value, so nothing can be computed from one.
     #[error("`{path}` must stand alone in a template, as {{{{{path}}}}}")]
     Secret { path: String, at: Span },

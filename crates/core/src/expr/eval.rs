@@ -1,9 +1,11 @@
 //! Evaluates a parsed expression. The recursion is bounded by the parser ([`super::MAX_DEPTH`]).
 
-use super::functions::MAX_ARGUMENTS;
+use super::decimal::Operation;
+use super::functions::{CallError, MAX_ARGUMENTS};
 use super::number::{self, Num};
 use super::value::View;
-use super::{Comparison, Expr, Found, List, Literal, Missing, Names, Node, NodeIx, Path, Val};
+use super::{Comparison, Expr, Found, List, Literal, MAX_WORK, Missing, Names, Node, NodeIx, Path, Span, Val};
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 /// How to treat a path that leads nowhere, and a call without a result.
@@ -18,6 +20,8 @@ pub(super) enum Absent {
 pub(super) struct Eval<'a> {
     pub expr: &'a Expr,
     pub names: &'a dyn Names,
+    /// Bytes read and produced so far.
+    pub work: Cell<usize>,
 }
 
 impl<'a> Eval<'a> {
@@ -27,10 +31,18 @@ impl<'a> Eval<'a> {
             Node::Path(path) => return self.path(path, absent),
             Node::Default(list) => return self.first_present(*list, absent),
             Node::Call { .. } => return self.call(ix, absent),
+            Node::Calculate { operation, left, right, span } => {
+                let (left, right) = (self.node(*left, absent)?, self.node(*right, absent)?);
+                return self.calculated(*operation, [left, right], *span, absent);
+            }
+            Node::Negate { of, span } => {
+                let of = self.node(*of, absent)?;
+                return self.calculated(Operation::Subtract, [Val::Int(0), of], *span, absent);
+            }
             Node::Not(of) => !self.node(*of, absent)?.is_true(),
             Node::Compare(comparison, left, right) => {
                 let (left, right) = (self.node(*left, absent)?, self.node(*right, absent)?);
-                self.names.spend(left.cost().min(right.cost()));
+                self.spend(left.cost().min(right.cost()))?;
                 comparison.holds(&left, &right)
             }
             Node::SameText { path, text, negated } => {
@@ -55,8 +67,10 @@ impl<'a> Eval<'a> {
         match self.expr.node(ix) {
             Node::Literal(_) => true,
             Node::Path(path) => is_known(path),
-            Node::Not(of) => self.is_known(*of, is_known),
-            Node::Compare(_, left, right) => self.is_known(*left, is_known) && self.is_known(*right, is_known),
+            Node::Not(of) | Node::Negate { of, .. } => self.is_known(*of, is_known),
+            Node::Compare(_, left, right) | Node::Calculate { left, right, .. } => {
+                self.is_known(*left, is_known) && self.is_known(*right, is_known)
+            }
             Node::SameText { path, .. } => self.is_known(*path, is_known),
             Node::Default(list) | Node::All(list) | Node::Any(list) | Node::Call { list, .. } => {
                 self.expr.operands(*list).iter().all(|ix| self.is_known(*ix, is_known))
@@ -106,14 +120,56 @@ impl<'a> Eval<'a> {
         let operands = self.expr.operands(*list);
         for (argument, ix) in arguments.iter_mut().zip(operands) {
             *argument = self.node(*ix, inside)?;
-            self.names.spend(function.cost(argument));
+            self.spend(function.cost(argument))?;
         }
         match (function.call(&mut arguments[..operands.len()]), absent) {
-            (Ok(value), _) => Ok(value),
+            (Ok(value), _) => {
+                if let Val::Owned(value) = &value {
+                    self.work.set(self.work.get() + crate::value::weight(value));
+                }
+                Ok(value)
+            }
             (Err(_), Absent::Null) => Ok(Val::Null),
             (Err(error), Absent::Error | Absent::EmptyInput) => Err(error.at(*function, *span)),
         }
     }
+
+    /// Counts the bytes that are read. Too many are an error even where other errors are null.
+    fn spend(&self, bytes: usize) -> Result<(), Missing> {
+        self.names.spend(bytes);
+        self.work.set(self.work.get() + bytes);
+        if self.work.get() > MAX_WORK { Err(Missing::TooLarge { limit: "256 MB of work" }) } else { Ok(()) }
+    }
+
+    fn calculated(
+        &self,
+        operation: Operation,
+        operands: [Val<'a>; 2],
+        span: Span,
+        absent: Absent,
+    ) -> Result<Val<'a>, Missing> {
+        match (calculate(operation, &operands), absent) {
+            (Ok(value), _) => Ok(value),
+            (Err(_), Absent::Null) => Ok(Val::Null),
+            (Err(CallError::Type { needs, got }), Absent::Error | Absent::EmptyInput) => {
+                let written = self.expr.text(span).to_owned();
+                Err(Missing::Calculation { written, sign: operation.sign(), needs, got, at: span })
+            }
+            (Err(CallError::Exceeds(limit)), Absent::Error | Absent::EmptyInput) => Err(Missing::TooLarge { limit }),
+            (Err(CallError::TooLarge), Absent::Error | Absent::EmptyInput) => {
+                Err(Missing::TooLarge { limit: "4 MB of text" })
+            }
+        }
+    }
+}
+
+fn calculate<'a>(operation: Operation, operands: &[Val<'a>; 2]) -> Result<Val<'a>, CallError> {
+    let number = |operand: &Val<'_>| match operand.view() {
+        View::Number(number) => Ok(number),
+        other => Err(CallError::Type { needs: "numbers", got: other.kind() }),
+    };
+    let (left, right) = (number(&operands[0])?, number(&operands[1])?);
+    operation.of(left, right).map(Val::number).map_err(CallError::from)
 }
 
 impl Literal {
@@ -121,10 +177,7 @@ impl Literal {
         match self {
             Literal::Null => Val::Null,
             Literal::Bool(bool) => Val::Bool(*bool),
-            Literal::Number(number, _) => match number.as_i64() {
-                Some(int) => Val::Int(int),
-                None => Val::Owned(number.clone().into()),
-            },
+            Literal::Number(number, _) => Val::number(number.clone()),
             Literal::Text(text) => Val::Str(text),
         }
     }

@@ -1,4 +1,5 @@
-//! The functions an expression can call. All are pure; `now` is absent on purpose: time is an argument of the plan.
+//! The functions an expression can call. All are pure: a time is an argument, and the clock is the name `now`, which
+//! stands for the recorded time of the decision.
 //!
 //! | function | result |
 //! | --- | --- |
@@ -15,11 +16,28 @@
 //! | `keys(object)` | its keys, in order |
 //! | `first(list)`, `last(list)` | |
 //! | `urlencode(x)` | the text of a value, percent-encoded |
+//! | `split(text, separator)` | the parts between the separators, as a list |
+//! | `replace(text, part, by)` | the text with every occurrence of the part replaced |
+//! | `slice(x, from, to)` | a part of a string or list; negative positions count from the end |
+//! | `sum(list)` | the sum of numbers |
+//! | `sort(list, field)` | the list in ascending order, by a field of its items if one is given |
+//! | `unique(list)` | the list without repeated items |
+//! | `values(object)` | its values, in order |
+//! | `merge(a, b, …)` | one object with the entries of all; later ones win |
+//! | `round(x, digits)`, `floor(x)`, `ceil(x)`, `abs(x)` | |
+//! | `base64(x)`, `sha256(x)` | of the text of a value |
+//! | `date(time, add, format, zone)` | a time, moved by a duration and formatted |
 //! | `raw(x)` | the value itself; in the URL of a request it is not encoded. Only around a whole expression |
 //!
 //! A wrong type, and `first`, `last`, `min` and `max` of an empty list, are null in a condition and an error in a
 //! template.
 
+mod date;
+mod lists;
+mod text;
+pub(super) mod types;
+
+use super::decimal::{self, Rounding};
 use super::number::{self, Num};
 use super::value::{Bounded, View};
 use super::{Missing, Percent, Span, Val};
@@ -28,7 +46,7 @@ use serde_json::Value;
 use std::cmp::Ordering;
 use std::fmt::Write;
 
-/// Arguments of `min` and `max`.
+/// Arguments of `min`, `max` and `merge`.
 pub(super) const MAX_ARGUMENTS: usize = 8;
 
 macro_rules! functions {
@@ -76,16 +94,31 @@ functions! {
     "last" Last 1..=1,
     "urlencode" UrlEncode 1..=1,
     "raw" Raw 1..=1,
+    "split" Split 2..=2,
+    "replace" Replace 3..=3,
+    "slice" Slice 2..=3,
+    "sum" Sum 1..=1,
+    "sort" Sort 1..=2,
+    "unique" Unique 1..=1,
+    "values" Values 1..=1,
+    "merge" Merge 2..=MAX_ARGUMENTS,
+    "round" Round 1..=2,
+    "floor" Floor 1..=1,
+    "ceil" Ceil 1..=1,
+    "abs" Abs 1..=1,
+    "base64" Base64 1..=1,
+    "sha256" Sha256 1..=1,
+    "date" Date 1..=4,
 }
 
 /// Why a call has no result.
 pub(super) enum CallError {
     /// The type the function takes, and the type it got.
-    Type {
-        needs: &'static str,
-        got: &'static str,
-    },
+    Type { needs: &'static str, got: &'static str },
+    /// The text of the result.
     TooLarge,
+    /// Another limit.
+    Exceeds(&'static str),
 }
 
 impl CallError {
@@ -93,6 +126,7 @@ impl CallError {
         match self {
             CallError::Type { needs, got } => Missing::Type { function: function.name(), needs, got, at },
             CallError::TooLarge => Missing::TooLarge { limit: "4 MB of text" },
+            CallError::Exceeds(limit) => Missing::TooLarge { limit },
         }
     }
 }
@@ -107,14 +141,25 @@ impl Function {
             (Function::Len, View::List(_) | View::Object(_)) => 0,
             (Function::Contains, View::List(list)) => list.len() * VALUE_WEIGHT,
             (Function::Contains | Function::Keys, View::Object(map)) => map.len() * VALUE_WEIGHT,
+            (Function::Sort, View::List(list)) => {
+                argument.cost().saturating_mul(1 + list.len().checked_ilog2().unwrap_or(0) as usize)
+            }
             _ => argument.cost(),
         }
     }
 
     /// Calls the function. [`Function::arity`] was checked; arguments may be moved out of the slice.
     pub fn call<'a>(self, arguments: &mut [Val<'a>]) -> Outcome<'a> {
-        if let Function::Min | Function::Max = self {
-            return self.extreme(arguments);
+        types::check(self, arguments)?;
+        match self {
+            Function::Min | Function::Max => return self.extreme(arguments),
+            Function::Merge => return lists::merge(arguments),
+            Function::Slice => return lists::slice(arguments),
+            Function::Sort => return lists::sort(arguments),
+            Function::Replace => return text::replace(arguments),
+            Function::Date => return date::date(arguments),
+            Function::Round => return text::round(arguments),
+            _ => {}
         }
         match arguments {
             [value] => self.call_one(value),
@@ -173,6 +218,17 @@ impl Function {
                 Ok(String::from(out).into())
             }
             Function::Raw => Ok(take(value)),
+            Function::Sum => lists::sum(value),
+            Function::Unique => lists::unique(value),
+            Function::Values => lists::values(value),
+            Function::Floor => rounded(value, Rounding::Down),
+            Function::Ceil => rounded(value, Rounding::Up),
+            Function::Abs => match value.view() {
+                View::Number(number) if number.is_negative() => Ok(Val::number(decimal::negate(number)?)),
+                _ => Ok(take(value)),
+            },
+            Function::Base64 => text::base64(value),
+            Function::Sha256 => text::sha256(value),
             _ => wrong_type("other arguments", value),
         }
     }
@@ -187,6 +243,7 @@ impl Function {
             },
             Function::StartsWith => Ok(text(value)?.starts_with(text(other)?).into()),
             Function::EndsWith => Ok(text(value)?.ends_with(text(other)?).into()),
+            Function::Split => text::split(text(value)?, text(other)?),
             Function::Join => match value.view() {
                 View::List(list) => join(list, text(other)?),
                 _ => wrong_type("a list", value),
@@ -222,10 +279,28 @@ impl Function {
     }
 }
 
+/// What is wrong with text that is written as an argument, and what to write instead.
+pub(super) fn literal_fault(function: Function, position: usize, literal: &str) -> Option<(String, Option<String>)> {
+    match function {
+        Function::Date => date::literal_fault(position, literal),
+        Function::Split | Function::Replace if position == 1 && literal.is_empty() => {
+            Some((format!("the second argument of `{}` must not be empty", function.name()), None))
+        }
+        _ => None,
+    }
+}
+
 const EMPTY: CallError = CallError::Type { needs: "a list with items", got: "an empty list" };
 
 fn wrong_type<'a>(needs: &'static str, got: &Val<'_>) -> Outcome<'a> {
     Err(CallError::Type { needs, got: got.view().kind() })
+}
+
+fn rounded<'a>(value: &Val<'_>, rounding: Rounding) -> Outcome<'a> {
+    match value.view() {
+        View::Number(number) => Ok(Val::number(decimal::round(number, 0, rounding)?)),
+        _ => wrong_type("a number", value),
+    }
 }
 
 fn take<'a>(value: &mut Val<'a>) -> Val<'a> {

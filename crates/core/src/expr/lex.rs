@@ -21,6 +21,11 @@ pub(super) enum Token {
     Or,
     Not,
     Default,
+    Plus,
+    Minus,
+    Times,
+    Over,
+    Percent,
     Open,
     Close,
     Comma,
@@ -41,7 +46,12 @@ impl Token {
 
     /// Whether a value can start with this token.
     pub fn opens_operand(&self) -> bool {
-        matches!(self, Token::Path(_) | Token::Number(_) | Token::Text(_) | Token::Not | Token::Open)
+        matches!(self, Token::Path(_) | Token::Number(_) | Token::Text(_) | Token::Not | Token::Minus | Token::Open)
+    }
+
+    /// Whether a value can end with this token.
+    fn ends_operand(&self) -> bool {
+        matches!(self, Token::Path(_) | Token::Number(_) | Token::Text(_) | Token::Close)
     }
 }
 
@@ -61,13 +71,15 @@ fn in_name(c: char) -> bool {
 pub(super) struct Lexer<'s> {
     source: &'s str,
     at: usize,
+    /// Whether a value ends before this position, so that `-` subtracts.
+    after_operand: bool,
 }
 
 type Lexed<T> = Result<T, SyntaxError>;
 
 impl<'s> Lexer<'s> {
     pub fn new(source: &'s str) -> Lexer<'s> {
-        Lexer { source, at: 0 }
+        Lexer { source, at: 0, after_operand: false }
     }
 
     pub fn next(&mut self) -> Lexed<(Token, Span)> {
@@ -77,9 +89,11 @@ impl<'s> Lexer<'s> {
             None => Token::End,
             Some(c) if starts_name(c) => self.path()?,
             Some('"' | '\'') => Token::Text(self.text()?),
-            Some(c) if c.is_ascii_digit() || c == '-' => self.number()?,
+            Some('-') => self.minus()?,
+            Some(c) if c.is_ascii_digit() => self.number()?,
             Some(c) => self.operator(c)?,
         };
+        self.after_operand = token.ends_operand();
         Ok((token, Span::new(start, self.at)))
     }
 
@@ -166,22 +180,41 @@ impl<'s> Lexer<'s> {
 
     fn number(&mut self) -> Lexed<Token> {
         let start = self.at;
-        let length = number::scan(self.rest());
-        if length == 0 {
-            self.at += 1;
-            return Err(arithmetic(self.error(start, "`-` is not an operator here")));
-        }
-        self.at += length;
+        self.at += number::scan(self.rest());
         let written = &self.source[start..self.at];
         if !self.name().is_empty() {
             let written = &self.source[start..self.at];
             let message = format!("`{written}` is neither a number nor a name");
-            return Err(self.error(start, message).hint(format!("write \"{written}\" if it is a string")));
+            let hint = match written.trim_start_matches('-').split_once('-') {
+                Some((number, rest)) => {
+                    let sign = if written.starts_with('-') { "-" } else { "" };
+                    format!("write `{sign}{number} - {rest}` to subtract, or \"{written}\" if it is a string")
+                }
+                None => format!("write \"{written}\" if it is a string"),
+            };
+            return Err(self.error(start, message).hint(hint));
         }
         match number::parse(written) {
             Some(number) => Ok(Token::Number(number)),
             None => Err(self.error(start, format!("`{written}` is too large for a number"))),
         }
+    }
+
+    /// A hyphen is a part of names, so it subtracts only with a space on each side. Where a value is expected, it is
+    /// the sign of a number or of an operand.
+    fn minus(&mut self) -> Lexed<Token> {
+        let start = self.at;
+        if !self.after_operand && number::scan(self.rest()) > 0 {
+            return self.number();
+        }
+        let spaced = |c: Option<char>| c.is_none_or(char::is_whitespace);
+        let before = spaced(self.source.get(..start).and_then(|text| text.chars().next_back()));
+        self.bump();
+        if self.after_operand && !(before && spaced(self.peek())) {
+            let error = self.error(start, "`-` needs a space on each side to subtract");
+            return Err(error.hint("write a - b; without spaces, a hyphen is part of a name"));
+        }
+        Ok(Token::Minus)
     }
 
     fn text(&mut self) -> Lexed<String> {
@@ -240,20 +273,23 @@ impl<'s> Lexer<'s> {
         if let Some(comparison) = self.comparison() {
             return comparison;
         }
-        for (written, token) in OPERATORS {
-            if self.eat(written) {
+        let known = OPERATORS.iter().find(|(written, _)| self.rest().starts_with(written));
+        let other = NOT_OPERATORS.iter().find(|(written, _)| self.rest().starts_with(written));
+        match (known, other) {
+            // The longer one: `&&` is not `&`, and `**` is not `*`.
+            (Some((written, token)), other) if other.is_none_or(|(other, _)| written.len() >= other.len()) => {
+                self.at += written.len();
                 return Ok(token.clone());
             }
-        }
-        for (written, hint) in NOT_OPERATORS {
-            if self.eat(written) {
+            (_, Some((written, hint))) => {
+                self.at += written.len();
                 return Err(self.error(start, format!("`{written}` is not an operator")).hint(*hint));
             }
+            _ => {}
         }
         self.bump();
         let error = self.error(start, format!("unexpected `{}`", first.escape_debug()));
         Err(match first {
-            '+' | '*' | '/' | '%' => arithmetic(error),
             '{' | '}' | '$' => error.hint("write names without braces or `$`"),
             '`' | '“' | '”' | '‘' | '’' => error.hint("write a string between \" or '"),
             '[' => error.hint("there are no list literals; [0] can only follow a path"),
@@ -300,6 +336,10 @@ const OPERATORS: &[(&str, Token)] = &[
     ("&&", Token::And),
     ("||", Token::Or),
     ("??", Token::Default),
+    ("+", Token::Plus),
+    ("*", Token::Times),
+    ("/", Token::Over),
+    ("%", Token::Percent),
     ("(", Token::Open),
     (")", Token::Close),
     (",", Token::Comma),
@@ -309,10 +349,9 @@ const OPERATORS: &[(&str, Token)] = &[
 const NOT_OPERATORS: &[(&str, &str)] = &[
     ("&", "did you mean `&&`?"),
     ("|", "did you mean `||`? A function is called as upper(x)"),
+    ("++", "write x + 1"),
+    ("**", "there are no powers; write x * x"),
+    ("//", "write floor(x / y)"),
     ("?.", "a path that leads nowhere is already null; `??` provides a default"),
     ("?", "there is no conditional operator; `x ?? y` is y if x is null"),
 ];
-
-pub(super) fn arithmetic(error: SyntaxError) -> SyntaxError {
-    error.hint("there is no arithmetic; use a javascript step to calculate")
-}

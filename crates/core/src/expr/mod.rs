@@ -5,10 +5,11 @@
 //! ```
 //!
 //! * **Literals**: numbers, `'string'` or `"string"` with JSON's escapes, `true`, `false`, `null` (or `nil`).
-//! * **Paths**: `tasks.payment-result.body.items[0].id`, `trigger.headers["x-id"]`. Names may contain hyphens, so
-//!   there is no subtraction, nor any other arithmetic. On a list, `.0` means `[0]`.
-//! * **Operators**, tightest first: `!`, then `??`, then `== != < <= > >=` (which do not chain), then `&&`, then `||`.
-//!   `??` binds tighter than a comparison so that `x ?? 0 > 3` means what its author wants: `(x ?? 0) > 3`.
+//! * **Paths**: `tasks.payment-result.body.items[0].id`, `trigger.headers["x-id"]`. Names may contain hyphens, so `-`
+//!   subtracts only with a space on each side. On a list, `.0` means `[0]`.
+//! * **Operators**, tightest first: `!` and the sign `-`, then `??`, then `* / %`, then `+ -`, then `== != < <= > >=`
+//!   (which do not chain), then `&&`, then `||`. `??` binds so tightly that `x ?? 0 > 3` and `x ?? 0 + 1` mean what
+//!   their author wants: `(x ?? 0) > 3` and `(x ?? 0) + 1`. Arithmetic is decimal and exact; see [`decimal`].
 //!   `&&` and `||` short-circuit and return `true` or `false`, never an operand.
 //! * **Functions**: see [`functions`].
 //!
@@ -23,7 +24,9 @@
 //! Not here: which names exist and what they mean. The graph builder binds each [`Path`] to a [`Var`] when a workflow
 //! is defined and rejects unknown names; the run's state resolves bound paths through [`Names`].
 
+mod check;
 mod compare;
+mod decimal;
 mod error;
 mod eval;
 pub mod functions;
@@ -43,9 +46,11 @@ pub(crate) use percent::Percent;
 pub use value::Val;
 pub(crate) use value::{Bounded, MAX_TEXT};
 
+use decimal::Operation;
 use eval::{Absent, Eval};
 use functions::Function;
 use serde_json::Number;
+use std::cell::Cell;
 
 /// Bytes of one expression.
 pub const MAX_SOURCE: usize = 4096;
@@ -53,6 +58,8 @@ pub const MAX_SOURCE: usize = 4096;
 pub const MAX_DEPTH: usize = 32;
 /// Literals, paths, operators and calls in one expression.
 pub const MAX_NODES: usize = 256;
+/// Bytes that the evaluation of one expression may read and produce: a fraction of a second.
+pub(crate) const MAX_WORK: usize = 256 * 1024 * 1024;
 
 /// A parsed expression. Does not change after binding; evaluation allocates only for a new string or list.
 #[derive(Clone, Debug)]
@@ -110,12 +117,12 @@ impl Expr {
             Grammar::Standard => Absent::Error,
             Grammar::Flow => Absent::EmptyInput,
         };
-        Eval { expr: self, names }.node(self.root, absent)
+        Eval { expr: self, names, work: Cell::new(0) }.node(self.root, absent)
     }
 
     /// Evaluates for a condition: missing paths and wrong types are null. Fails only for a truncated body or a secret.
     pub fn read<'a>(&'a self, names: &'a dyn Names) -> Result<Val<'a>, Missing> {
-        Eval { expr: self, names }.node(self.root, Absent::Null)
+        Eval { expr: self, names, work: Cell::new(0) }.node(self.root, Absent::Null)
     }
 
     /// Whether the value of [`Expr::read`] is truthy.
@@ -125,7 +132,7 @@ impl Expr {
 
     /// Whether a condition may hold, given that only some paths are known. True in case of doubt.
     pub fn can_hold(&self, names: &dyn Names, is_known: &dyn Fn(&Path) -> bool) -> bool {
-        Eval { expr: self, names }.can_hold(self.root, is_known)
+        Eval { expr: self, names, work: Cell::new(0) }.can_hold(self.root, is_known)
     }
 
     fn node(&self, ix: NodeIx) -> &Node {
@@ -157,6 +164,16 @@ enum Node {
     Literal(Literal),
     Path(Path),
     Not(NodeIx),
+    Negate {
+        of: NodeIx,
+        span: Span,
+    },
+    Calculate {
+        operation: Operation,
+        left: NodeIx,
+        right: NodeIx,
+        span: Span,
+    },
     Compare(Comparison, NodeIx, NodeIx),
     /// Flow's `result == literal`; `None` is nil.
     SameText {

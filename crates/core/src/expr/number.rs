@@ -28,6 +28,30 @@ impl Num {
         }
     }
 
+    pub fn is_negative(self) -> bool {
+        match self {
+            Num::Int(int) => int < 0,
+            Num::Float(float) => float < 0.0,
+        }
+    }
+
+    /// The number, if it has no fraction.
+    pub fn whole(self) -> Option<i64> {
+        match self {
+            Num::Int(int) => i64::try_from(int).ok(),
+            Num::Float(float) if float.fract() == 0.0 && float.abs() < 9e15 => Some(float as i64),
+            Num::Float(_) => None,
+        }
+    }
+
+    /// The nearest double.
+    pub fn double(self) -> f64 {
+        match self {
+            Num::Int(int) => int as f64,
+            Num::Float(float) => float,
+        }
+    }
+
     pub fn order(self, other: Num) -> Ordering {
         match (self, other) {
             (Num::Int(a), Num::Int(b)) => a.cmp(&b),

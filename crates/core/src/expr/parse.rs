@@ -1,7 +1,9 @@
 //! Parses an [`Expr`] by recursive descent. Only [`Parser::nested`] recurses, and it counts the depth.
 
+use super::check;
+use super::decimal::Operation;
 use super::functions::{self, Function};
-use super::lex::{Lexer, Token, arithmetic};
+use super::lex::{Lexer, Token};
 use super::{Comparison, Expr, Grammar, List, Literal, Node, NodeIx, Path, Segment, Span, SyntaxError};
 use super::{MAX_DEPTH, MAX_NODES, MAX_SOURCE};
 use crate::nearest::nearest;
@@ -17,7 +19,7 @@ pub(super) fn parse(source: &str, grammar: Grammar) -> Result<Expr, SyntaxError>
     if token == Token::End {
         return Err(SyntaxError::new(span, "the expression is empty"));
     }
-    let mut parser = Parser { lexer, token, span, expr, depth: 0 };
+    let mut parser = Parser { lexer, token, span, end: 0, expr, depth: 0 };
     parser.expr.root = parser.any()?;
     if parser.token != Token::End {
         return Err(parser.trailing());
@@ -35,6 +37,8 @@ struct Parser<'s> {
     /// The next token, and its span.
     token: Token,
     span: Span,
+    /// Where the token before it ends.
+    end: u32,
     expr: Expr,
     depth: usize,
 }
@@ -44,6 +48,7 @@ type Parsed<T> = Result<T, SyntaxError>;
 impl Parser<'_> {
     fn advance(&mut self) -> Parsed<Token> {
         let (token, span) = self.lexer.next()?;
+        self.end = self.span.end;
         self.span = span;
         Ok(std::mem::replace(&mut self.token, token))
     }
@@ -94,15 +99,42 @@ impl Parser<'_> {
         self.chain(Token::And, Self::comparison, Node::All)
     }
 
+    fn sum(&mut self) -> Parsed<NodeIx> {
+        self.calculation(Operation::added, Self::product)
+    }
+
+    fn product(&mut self) -> Parsed<NodeIx> {
+        self.calculation(Operation::multiplied, Self::default)
+    }
+
+    /// `operand (sign operand)*`, grouped from the left. A chain nests, but no deeper than [`MAX_NODES`].
+    fn calculation(
+        &mut self,
+        written: fn(&Token) -> Option<Operation>,
+        operand: fn(&mut Self) -> Parsed<NodeIx>,
+    ) -> Parsed<NodeIx> {
+        let start = self.span.start;
+        let mut left = operand(self)?;
+        while let Some(operation) = written(&self.token) {
+            let sign = self.span;
+            self.advance()?;
+            let right = operand(self)?;
+            check::operands(&self.expr, operation, [left, right], sign)?;
+            let span = Span { start, end: self.end };
+            left = self.push(Node::Calculate { operation, left, right, span })?;
+        }
+        Ok(left)
+    }
+
     fn default(&mut self) -> Parsed<NodeIx> {
         self.chain(Token::Default, Self::unary, Node::Default)
     }
 
     fn comparison(&mut self) -> Parsed<NodeIx> {
-        let left = self.default()?;
+        let left = self.sum()?;
         let Some(comparison) = Comparison::written(&self.token) else { return Ok(left) };
         self.advance()?;
-        let right = self.default()?;
+        let right = self.sum()?;
         if Comparison::written(&self.token).is_some() {
             return Err(self.error("comparisons do not chain").hint("join two of them with `&&`"));
         }
@@ -146,12 +178,21 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Parsed<NodeIx> {
-        if self.token != Token::Not {
-            return self.primary();
+        let sign = self.span;
+        match self.token {
+            Token::Not => {
+                self.advance()?;
+                let of = self.nested(Self::unary)?;
+                self.push(Node::Not(of))
+            }
+            Token::Minus => {
+                self.advance()?;
+                let of = self.nested(Self::unary)?;
+                check::operands(&self.expr, Operation::Subtract, [of, of], sign)?;
+                self.push(Node::Negate { of, span: Span { start: sign.start, end: self.end } })
+            }
+            _ => self.primary(),
         }
-        self.advance()?;
-        let of = self.nested(Self::unary)?;
-        self.push(Node::Not(of))
     }
 
     fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
@@ -230,6 +271,7 @@ impl Parser<'_> {
         if !(least..=most).contains(&arguments.len()) {
             return Err(SyntaxError::new(span, wrong_count(function, arguments.len())));
         }
+        check::arguments(&self.expr, function, &arguments, span)?;
         let list = self.list(&arguments);
         self.push(Node::Call { function, list, span })
     }
@@ -258,7 +300,6 @@ impl Parser<'_> {
         match &self.token {
             Token::Close => self.error("`)` has no matching `(`"),
             Token::Comma => error.hint("only the arguments of a function are separated by `,`"),
-            Token::Number(_) if written.starts_with('-') => arithmetic(error),
             token => match (token.word().map(str::to_ascii_lowercase).as_deref(), self.expr.grammar) {
                 (Some("and"), _) => error.hint("use `&&`"),
                 (Some("or"), _) => error.hint("use `||`"),
@@ -293,6 +334,9 @@ fn function(segments: &[Segment], span: Span) -> Parsed<Function> {
     }
     Function::named(name).ok_or_else(|| {
         let error = SyntaxError::new(span, format!("unknown function `{name}`"));
+        if let Some((_, hint)) = ELSEWHERE.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)) {
+            return error.hint(*hint);
+        }
         match nearest(name, functions::NAMES.iter().copied()) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(format!("known: {}", functions::NAMES.join(", "))),
@@ -300,12 +344,53 @@ fn function(segments: &[Segment], span: Span) -> Parsed<Function> {
     })
 }
 
+/// Functions of other languages, and what to write instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("now", "`now` is a name: write now, without parentheses"),
+    ("length", "did you mean `len`?"),
+    ("size", "did you mean `len`?"),
+    ("count", "did you mean `len`?"),
+    ("substring", "did you mean `slice`?"),
+    ("substr", "did you mean `slice`?"),
+    ("concat", "write values side by side in a template: {{a}}{{b}}"),
+    ("average", "write sum(list) / len(list)"),
+    ("avg", "write sum(list) / len(list)"),
+    ("tolower", "did you mean `lower`?"),
+    ("toupper", "did you mean `upper`?"),
+    ("format", "date(time, add, format) formats a time"),
+    ("today", "write date(now, null, '%Y-%m-%d')"),
+    ("encodeuricomponent", "did you mean `urlencode`?"),
+    ("distinct", "did you mean `unique`?"),
+    ("default", "write x ?? y"),
+    ("coalesce", "write x ?? y"),
+    ("int", "did you mean `floor` or `number`?"),
+];
+
 fn wrong_count(function: Function, got: usize) -> String {
     let name = function.name();
     match function.arity() {
         (1, 1) => format!("`{name}` takes one argument, but got {got}"),
         (least, most) if least == most => format!("`{name}` takes {least} arguments, but got {got}"),
         (least, most) => format!("`{name}` takes {least} to {most} arguments, but got {got}"),
+    }
+}
+
+impl Operation {
+    fn added(token: &Token) -> Option<Operation> {
+        match token {
+            Token::Plus => Some(Operation::Add),
+            Token::Minus => Some(Operation::Subtract),
+            _ => None,
+        }
+    }
+
+    fn multiplied(token: &Token) -> Option<Operation> {
+        match token {
+            Token::Times => Some(Operation::Multiply),
+            Token::Over => Some(Operation::Divide),
+            Token::Percent => Some(Operation::Remainder),
+            _ => None,
+        }
     }
 }
 

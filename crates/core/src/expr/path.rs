@@ -97,6 +97,10 @@ pub enum Var {
     /// The position of that item.
     Index(u32),
     RunId,
+    /// The time of the decision that the expression is evaluated for.
+    Now,
+    /// The values computed when the run started.
+    Vars,
     Secret,
 }
 

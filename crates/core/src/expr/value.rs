@@ -2,7 +2,7 @@
 
 use super::number::Num;
 use crate::value::{VALUE_WEIGHT, weight};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::{self, Write};
@@ -103,6 +103,13 @@ impl<'a> Val<'a> {
             Val::Str(text) => VALUE_WEIGHT + text.len(),
             Val::Json(value) => weight(value),
             Val::Owned(value) => weight(value),
+        }
+    }
+
+    pub(super) fn number(number: Number) -> Val<'a> {
+        match number.as_i64() {
+            Some(int) => Val::Int(int),
+            None => Val::Owned(number.into()),
         }
     }
 

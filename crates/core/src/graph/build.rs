@@ -8,6 +8,7 @@ use super::{Dialect, Graph, Join, Kind, OnFail, Out, Scope, ScopeIx, Step, StepD
 use crate::expr::StepIx;
 use crate::limits;
 use crate::quote::quote;
+use serde_json::json;
 use std::collections::HashMap;
 
 /// The most steps named in one message.
@@ -75,12 +76,17 @@ impl Builder {
             outs: Vec::new(),
             variable: None,
         });
+        let vars = spec.vars.iter().map(|var| (var.name.clone(), var.value.clone())).collect();
+        let written = spec.vars.iter().map(|var| json!([&*var.name, var.written])).collect();
         let graph = Graph {
             dialect: spec.dialect,
             scopes: Vec::new(),
             steps: steps.collect(),
             variables: Vec::new(),
             output,
+            vars,
+            vars_written: written,
+            warnings: Vec::new(),
             order: None,
         };
         Builder { spec, graph, faults: Vec::new() }

@@ -15,11 +15,12 @@ mod step;
 pub use build::Fault;
 pub use loops::{Parts, components};
 pub use reach::Order;
-pub use spec::{Origin, Spec, SpecEdge, SpecStep};
+pub use spec::{Origin, Spec, SpecEdge, SpecStep, SpecVar};
 pub use step::*;
 
 use crate::expr::StepIx;
 use crate::template::Template;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -57,6 +58,12 @@ pub struct Graph {
     pub variables: Vec<Box<str>>,
     /// The run's output, if the definition gives one.
     pub output: Option<Template>,
+    /// The values computed once, when a run starts; each may read those before it.
+    pub vars: Vec<(Box<str>, Template)>,
+    /// The vars as written.
+    pub vars_written: Value,
+    /// What is suspicious but not wrong.
+    pub warnings: Vec<Fault>,
     /// Set only if a code step may read any step before it.
     pub order: Option<Arc<Order>>,
 }

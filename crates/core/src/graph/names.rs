@@ -12,13 +12,17 @@ use crate::template::Template;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-const ROOTS: [&str; 11] =
-    ["trigger", "input", "tasks", "steps", "ctx", "result", "wait", "item", "index", "run", "secrets"];
+const ROOTS: [&str; 13] =
+    ["trigger", "input", "tasks", "steps", "ctx", "vars", "result", "wait", "item", "index", "run", "now", "secrets"];
+/// What the value of a var may read, and secrets, which have a message of their own.
+const AT_START: [&str; 6] = ["trigger", "input", "vars", "run", "now", "secrets"];
 /// The fields of a step; `result` and `output` are synonyms of `body`.
 const FIELDS: [&str; 7] = ["status", "status_code", "body", "headers", "error", "result", "output"];
 
 /// The most names that a misspelt one is compared with.
 const MAX_COMPARED: usize = 2_000;
+/// The most hyphens of a name that are tried as a subtraction.
+const MAX_HYPHENS: usize = 8;
 
 /// Where an expression is used, which decides what it may name.
 #[derive(Clone, Copy)]
@@ -31,7 +35,16 @@ struct Site {
     at_end: bool,
     result: bool,
     secrets: bool,
+    /// For the value of a var: how many vars come before it.
+    vars_before: Option<usize>,
     origin: Origin,
+}
+
+impl Site {
+    /// A place outside of all steps, at the end of the run.
+    fn end(origin: Origin) -> Site {
+        Site { step: None, group: None, at_end: true, result: false, secrets: false, vars_before: None, origin }
+    }
 }
 
 pub struct Binder<'a> {
@@ -48,6 +61,7 @@ pub struct Binder<'a> {
     /// A loop that any step may be in, used if the bodies of a graph's loops are unknown.
     any_loop: Option<usize>,
     faults: Vec<Fault>,
+    warnings: Vec<Fault>,
 }
 
 impl<'a> Binder<'a> {
@@ -81,6 +95,7 @@ impl<'a> Binder<'a> {
             edges: true,
             any_loop: None,
             faults: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -108,10 +123,15 @@ impl<'a> Binder<'a> {
             self.graph.steps[i].def = def;
         }
         if let (Some(mut output), Some((_, origin))) = (self.graph.output.take(), &self.spec.output) {
-            let site = Site { step: None, group: None, at_end: true, result: false, secrets: false, origin: *origin };
-            self.template(&mut output, site);
+            self.template(&mut output, Site::end(*origin));
             self.graph.output = Some(output);
         }
+        let mut vars = std::mem::take(&mut self.graph.vars);
+        for (n, ((_, value), var)) in vars.iter_mut().zip(&self.spec.vars).enumerate() {
+            self.template(value, Site { vars_before: Some(n), ..Site::end(var.origin) });
+        }
+        self.graph.vars = vars;
+        self.graph.warnings = std::mem::take(&mut self.warnings);
         let code = |step: &super::Step| matches!(step.def.kind, Kind::Call { call: Call::Javascript, .. });
         if self.spec.dialect != Dialect::Graph && self.graph.steps.iter().any(code) {
             let parent = self.spec.steps.iter().map(|step| step.parent).collect();
@@ -123,14 +143,7 @@ impl<'a> Binder<'a> {
 
     fn step(&mut self, i: usize, def: &mut StepDef) {
         let step = &self.spec.steps[i];
-        let plain = Site {
-            step: Some(i),
-            group: step.parent,
-            at_end: false,
-            result: false,
-            secrets: false,
-            origin: step.origin,
-        };
+        let plain = Site { step: Some(i), group: step.parent, at_end: false, ..Site::end(step.origin) };
         if let Some(condition) = &mut def.condition {
             self.expr(condition, plain);
         }
@@ -183,14 +196,49 @@ impl<'a> Binder<'a> {
             if self.faults.len() >= 2 * limits::MAX_FAULTS {
                 return;
             }
+            let (origin, name) = (site.origin, || Some(path.to_string()));
             match self.resolve(path, site) {
-                Ok((var, rest)) => path.bind(var, rest),
+                Ok((var, rest)) => {
+                    if let Some(hint) = self.subtraction(path, site).filter(|_| rest < path.segments.len()) {
+                        let message = "a hyphen is a part of the name".to_owned();
+                        let code = "hyphen-in-name";
+                        self.warnings.push(Fault { origin, name: name(), code, message, hint: Some(hint) });
+                    }
+                    path.bind(var, rest);
+                }
                 Err(Unbound { code, message, hint }) => {
-                    let name = Some(path.to_string());
-                    self.faults.push(Fault { origin: site.origin, name, code, message, hint });
+                    let hint = self.subtraction(path, site).or(hint);
+                    self.faults.push(Fault { origin, name: name(), code, message, hint });
                 }
             }
         }
+    }
+
+    /// The hint for a name with a hyphen that was meant as a subtraction: both sides are names, or the right one is a
+    /// number.
+    fn subtraction(&self, path: &Path, site: Site) -> Option<String> {
+        path.segments.iter().enumerate().find_map(|(n, segment)| {
+            let Segment::Key(key) = segment else { return None };
+            let rest = &path.segments[n + 1..];
+            key.match_indices('-').take(MAX_HYPHENS).find_map(|(at, _)| {
+                let (left, right) = (&key[..at], &key[at + 1..]);
+                let number = rest.is_empty() && !right.is_empty() && right.bytes().all(|b| b.is_ascii_digit());
+                let named = |segments: Vec<Segment>| {
+                    let path = Path { segments, ..path.clone() };
+                    self.resolve(&path, site).is_ok().then(|| path.to_string())
+                };
+                let first = path.segments[..n].iter().cloned().chain([Segment::Key(left.into())]);
+                let left = named(first.collect()).filter(|_| !left.is_empty())?;
+                let second = [Segment::Key(right.into())].into_iter().chain(rest.iter().cloned());
+                let right = match number {
+                    // A key of data may well end with a number.
+                    true if self.resolve(path, site).is_ok() => None,
+                    true => Some(right.to_owned()),
+                    false => named(second.collect()),
+                }?;
+                Some(format!("to subtract, put a space on each side: {left} - {right}"))
+            })
+        })
     }
 
     fn resolve(&self, path: &Path, site: Site) -> Result<(Var, usize), Unbound> {
@@ -199,7 +247,14 @@ impl<'a> Binder<'a> {
             _ => None,
         };
         let root = key(0).unwrap_or_default();
+        if site.vars_before.is_some() && ROOTS.contains(&root) && !AT_START.contains(&root) {
+            let message = format!("`{root}` is not known when the run starts, and then `vars` are computed");
+            return Err(misplaced(&message, "a var can read input, trigger, run.id, now and the vars before it"));
+        }
         match root {
+            "now" if path.segments.len() == 1 => Ok((Var::Now, 1)),
+            "now" => Err(misplaced("`now` is a string and has no fields", "date(now, null, '%Y') formats it")),
+            "vars" => self.var(key(1), site),
             "input" => Ok((Var::Input, 1)),
             "trigger" => match key(1) {
                 None | Some("body" | "headers") => Ok((Var::Trigger, 1)),
@@ -225,6 +280,31 @@ impl<'a> Binder<'a> {
                 hint: Some(format!("to read the step of that name, write tasks.{root}")),
             }),
             _ => Err(unknown(&format!("no value is named {}", quote(root)), root, ROOTS)),
+        }
+    }
+
+    fn var(&self, name: Option<&str>, site: Site) -> Result<(Var, usize), Unbound> {
+        let all = || self.spec.vars.iter().map(|var| &*var.name);
+        let known = site.vars_before.unwrap_or(self.spec.vars.len());
+        match name {
+            _ if self.spec.vars.is_empty() => {
+                Err(misplaced("the definition has no `vars`", "write them beside the steps: vars: {name: value}"))
+            }
+            None if known < self.spec.vars.len() => Err(misplaced("name the var", "write vars.<name>")),
+            None => Ok((Var::Vars, 1)),
+            Some(name) => match all().position(|var| var == name) {
+                Some(found) if found < known => Ok((Var::Vars, 1)),
+                Some(_) => Err(Unbound {
+                    code: "not-before",
+                    message: format!("vars.{name} is not computed before this one"),
+                    hint: Some("vars are computed from top to bottom; put it first".into()),
+                }),
+                None => Err(Unbound {
+                    code: "unknown-name",
+                    message: format!("no var is named {}", quote(name)),
+                    hint: nearest(name, all().take(known)).map(|near| format!("did you mean {}?", quote(near))),
+                }),
+            },
         }
     }
 

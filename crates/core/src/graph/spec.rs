@@ -2,6 +2,7 @@
 
 use super::{Dialect, Handle, StepDef};
 use crate::template::Template;
+use serde_json::Value;
 
 /// Where in the document something was written: an opaque number that the reader assigns and faults return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,8 +15,20 @@ pub struct Spec {
     pub steps: Vec<SpecStep>,
     pub edges: Vec<SpecEdge>,
     pub output: Option<(Template, Origin)>,
+    /// In the order of the definition.
+    pub vars: Vec<SpecVar>,
     /// The most passes of a loop made from a cycle.
     pub max_iterations: u32,
+}
+
+/// A value computed once, when the run starts.
+#[derive(Clone, Debug)]
+pub struct SpecVar {
+    pub name: Box<str>,
+    pub value: Template,
+    /// As written, to notice that a newer version changes it.
+    pub written: Value,
+    pub origin: Origin,
 }
 
 #[derive(Clone, Debug)]

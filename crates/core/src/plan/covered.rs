@@ -284,14 +284,14 @@ impl Planner<'_> {
         };
         let mut writers = self.graph.steps.iter().enumerate();
         match path.var {
-            Var::Input | Var::Trigger | Var::RunId | Var::Secret => true,
+            Var::Input | Var::Trigger | Var::RunId | Var::Vars | Var::Secret => true,
             Var::Step(step) => ended(step),
             Var::Ctx(number) => {
                 writers.all(|(step, written)| written.variable != Some(number) || ended(StepIx(step as u32)))
             }
             Var::WaitUrl(step) => view.encloses(self.graph.step(step).scope),
             Var::Item(scope) | Var::Index(scope) => view.encloses(crate::graph::ScopeIx(scope)),
-            Var::Unbound | Var::CtxAll | Var::Result => false,
+            Var::Unbound | Var::CtxAll | Var::Result | Var::Now => false,
         }
     }
 

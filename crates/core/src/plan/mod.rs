@@ -19,6 +19,7 @@ mod newer;
 mod retry;
 mod scopes;
 mod start;
+mod vars;
 
 use attempts::Override;
 pub use attempts::{DEFERRED, UNDER_WAY};
@@ -298,8 +299,8 @@ impl<'a> Planner<'a> {
             _ => return Err(Ignored::RunFinished),
         }
         let expires = self.env.now + self.run.max_duration;
-        self.fact(Fact::Started { expires });
-        self.set_timer(None, TimerKind::Expire, expires);
+        let vars = self.vars();
+        self.begin(vars, |vars| Fact::Started { expires, vars });
         Ok(())
     }
 
@@ -346,7 +347,15 @@ impl<'a> Planner<'a> {
     }
 
     fn view(&self, instance: u32) -> View<'_> {
-        View { graph: self.graph, run: self.run, instance, result: None, callback: self.env.callback, work: &self.work }
+        View {
+            graph: self.graph,
+            run: self.run,
+            instance,
+            result: None,
+            callback: self.env.callback,
+            now: self.env.now,
+            work: &self.work,
+        }
     }
 
     fn enter(&mut self, at: At, input: Option<ValueId>, wait: Wait) -> u32 {

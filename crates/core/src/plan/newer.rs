@@ -2,7 +2,7 @@
 
 use super::retry::is_retryable;
 use super::{Env, Planner, Transition};
-use crate::event::{Ignored, Retrier, TimerKind};
+use crate::event::{Ignored, Retrier};
 use crate::expr::StepIx;
 use crate::fact::Fact;
 use crate::graph::{Graph, Kind, Out, ScopeIx, Target};
@@ -60,8 +60,10 @@ pub fn retry_onto(old: &Graph, newer: Newer, run: &mut Run, by: Retrier, env: En
     let mut planner = Planner::new(new, run, env);
     let root = |name: &String| new.find(ScopeIx::ROOT, name).map(|step| At { instance: 0, step });
     let stands = standing.stands.iter().filter_map(root).collect();
-    planner.fact(Fact::Adopted { by: by.name, acts: by.acts, expires, version, max_duration, stands });
-    planner.set_timer(None, TimerKind::Expire, expires);
+    let changed = old.vars_written != new.vars_written || planner.run.vars.is_none();
+    let vars = if changed { planner.vars() } else { Ok(None) };
+    let Retrier { name: by, acts } = by;
+    planner.begin(vars, |vars| Fact::Adopted { by, acts, expires, version, max_duration, stands, vars });
     Ok(planner.decide(None))
 }
 
@@ -70,8 +72,12 @@ fn standing_steps(old: &Graph, new: &Graph, run: &Run) -> HashSet<StepIx> {
     let (before, after) = (in_edges(old), in_edges(new));
     let same = |&step: &StepIx| {
         let was = old.find(ScopeIx::ROOT, &new.step(step).def.name)?;
-        let same = before.get(&was) == after.get(&step) && signature(old, was) == signature(new, step);
-        same.then_some((step, was))
+        let written = signature(new, step);
+        let same = before.get(&was) == after.get(&step) && signature(old, was) == written;
+        // What reads a var is another step if the vars are others. The word may stand for something else; then the step
+        // runs again without need.
+        let reads_others = || old.vars_written != new.vars_written && written.to_string().contains("vars");
+        (same && !reads_others()).then_some((step, was))
     };
     let unchanged: HashMap<StepIx, StepIx> = new.scope(ScopeIx::ROOT).steps.iter().filter_map(same).collect();
     let order = topological(new);

@@ -1,7 +1,7 @@
 //! Retries a finished run under its own version (rule R7). For a newer version see `newer`.
 
 use super::Planner;
-use crate::event::{Ignored, Retrier, TimerKind};
+use crate::event::{Ignored, Retrier};
 use crate::fact::{End, Fact};
 use crate::graph::{Join, Kind, OnItemError, Target};
 use crate::run::{At, Phase, RunStatus, Status};
@@ -22,9 +22,9 @@ impl Planner<'_> {
         let expires = self.env.now + self.run.max_duration;
         if self.run.instances.is_empty() {
             // Cancelled while still queued: nothing has run, so the run starts normally.
-            self.fact(Fact::Retried { by, acts, expires, reset: Vec::new(), reopened: Vec::new() });
-            self.fact(Fact::Started { expires });
-            self.set_timer(None, TimerKind::Expire, expires);
+            self.fact(Fact::Retried { by, acts, expires, reset: Vec::new(), reopened: Vec::new(), vars: None });
+            let vars = self.vars();
+            self.begin(vars, |vars| Fact::Started { expires, vars });
             return Ok(());
         }
         let plan = self.plan_retry(0);
@@ -33,8 +33,9 @@ impl Planner<'_> {
         }
         let (reset, reopened): (Vec<At>, Vec<At>) =
             (plan.reset.into_iter().collect(), plan.reopened.into_iter().collect());
-        self.fact(Fact::Retried { by, acts, expires, reset, reopened });
-        self.set_timer(None, TimerKind::Expire, expires);
+        // They failed when the run started.
+        let vars = if self.run.vars.is_none() { self.vars() } else { Ok(None) };
+        self.begin(vars, |vars| Fact::Retried { by, acts, expires, reset, reopened, vars });
         Ok(())
     }
 

@@ -22,7 +22,8 @@ impl Run {
                 self.reserve(*input);
                 headers.iter().for_each(|id| self.reserve(*id));
             }
-            Fact::Started { expires } => {
+            Fact::Started { expires, vars } => {
+                self.set_vars(*vars);
                 self.status = RunStatus::Running;
                 self.expires = Some(*expires);
                 let root = self.add_instance(graph, ScopeIx::ROOT, None);
@@ -161,18 +162,26 @@ impl Run {
                 self.output = *output;
                 self.failure = failure.clone();
             }
-            Fact::Retried { by, acts, expires, reset, reopened } => {
+            Fact::Retried { by, acts, expires, reset, reopened, vars } => {
+                self.set_vars(*vars);
                 self.retried(by, acts.as_ref());
                 self.retry(graph, reset, reopened, *expires);
             }
             // The results that are kept were carried over before: see `Run::migrate`.
-            Fact::Adopted { by, acts, expires, max_duration, .. } => {
+            Fact::Adopted { by, acts, expires, max_duration, vars, .. } => {
+                self.set_vars(*vars);
                 self.retried(by, acts.as_ref());
                 self.max_duration = *max_duration;
                 self.resume(*expires);
                 self.derive_agenda(graph);
             }
         }
+    }
+
+    /// `None` leaves what was computed before.
+    fn set_vars(&mut self, vars: Option<ValueId>) {
+        vars.iter().for_each(|id| self.reserve(*id));
+        self.vars = vars.or(self.vars);
     }
 
     fn reserve(&mut self, id: ValueId) {

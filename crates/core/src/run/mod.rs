@@ -286,6 +286,8 @@ pub struct Run {
     pub retried_as: Vec<Arc<str>>,
     pub input: Option<ValueId>,
     pub headers: Option<ValueId>,
+    /// What the definition's `vars` came to when the run started.
+    pub vars: Option<ValueId>,
     pub output: Option<ValueId>,
     pub failure: Option<Failure>,
     pub expires: Option<Time>,
@@ -315,6 +317,7 @@ impl Run {
             retried_as: Vec::new(),
             input: None,
             headers: None,
+            vars: None,
             output: None,
             failure: None,
             expires: None,

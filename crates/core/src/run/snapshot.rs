@@ -28,6 +28,8 @@ pub struct Snapshot {
     pub retried_as: Vec<Arc<str>>,
     pub input: Option<ValueId>,
     pub headers: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vars: Option<ValueId>,
     pub output: Option<ValueId>,
     pub failure: Option<Failure>,
     pub expires: Option<Time>,
@@ -162,6 +164,7 @@ impl Run {
             retried_as: self.retried_as.clone(),
             input: self.input,
             headers: self.headers,
+            vars: self.vars,
             output: self.output,
             failure: self.failure.clone(),
             expires: self.expires,
@@ -219,6 +222,7 @@ impl Run {
         run.retried_as = snapshot.retried_as;
         run.input = snapshot.input;
         run.headers = snapshot.headers;
+        run.vars = snapshot.vars;
         run.output = snapshot.output;
         run.failure = snapshot.failure;
         run.expires = snapshot.expires;
@@ -352,6 +356,9 @@ impl Run {
         for row in instances.into_iter().filter(|row| top(&row.path)) {
             let put = self.put_instance(new, row);
             debug_assert!(put.is_ok(), "{put:?}");
+        }
+        if old.vars_written != new.vars_written {
+            self.vars = None;
         }
         self.recount(new);
     }

@@ -5,6 +5,7 @@ use super::{At, CtxValue, Phase, Run, Status, StepState};
 use crate::event::Failure;
 use crate::expr::{Dotted, Found, Names, Path, Segment, StepIx, Val, Var, walk};
 use crate::graph::{Graph, Kind, ScopeIx};
+use crate::time::Time;
 use crate::value::ValueId;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
@@ -19,6 +20,8 @@ pub struct View<'a> {
     pub result: Option<OwnResult<'a>>,
     /// The callback URL of a wait, by its path.
     pub callback: &'a dyn Fn(&str) -> String,
+    /// The time of the decision.
+    pub now: Time,
     /// Counts the bytes that expressions read or copy.
     pub work: &'a Cell<u64>,
 }
@@ -77,6 +80,9 @@ impl View<'_> {
             },
             Var::RunId if rest.is_empty() => Found::Value(Val::Str(&self.run.id)),
             Var::RunId => Found::Nothing,
+            Var::Now if rest.is_empty() => Found::Value(Val::Owned(self.now.to_string().into())),
+            Var::Now => Found::Nothing,
+            Var::Vars => self.value(self.run.vars, rest),
             Var::Secret => Found::Secret,
         }
     }
@@ -293,6 +299,10 @@ impl<'a> View<'a> {
                 }
             }
             instance = parent.map(|(owner, _)| owner.instance);
+        }
+        if !self.graph.vars.is_empty() && reads.variable("vars") {
+            let vars = self.run.vars.and_then(|id| self.run.values.get(id)).cloned();
+            all.insert("vars".into(), vars.unwrap_or_default());
         }
         if reads.variable("input") {
             let input = self.run.input.and_then(|id| self.run.values.get(id)).cloned();

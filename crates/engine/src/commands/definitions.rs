@@ -33,6 +33,8 @@ pub struct Defined {
     pub compiled: Arc<Compiled>,
     /// False if the newest version has the same text.
     pub changed: bool,
+    /// What is suspicious in the definition.
+    pub warnings: Vec<Fault>,
 }
 
 /// The expected newest version is not the newest one.
@@ -57,7 +59,8 @@ impl Workflows<'_> {
         let (row, changed) = retry_on_conflict(|| self.define_once(&checked, after))
             .await?
             .map_err(|Outdated| Error::Changed("workflow"))?;
-        Ok(Defined { compiled: self.rooms.workflows.insert(row, checked), changed })
+        let warnings = checked.warnings.clone();
+        Ok(Defined { compiled: self.rooms.workflows.insert(row, checked), changed, warnings })
     }
 
     /// Makes all checks of [`Workflows::define`] and stores nothing. Needs the right to define.
@@ -168,7 +171,9 @@ impl Workflows<'_> {
 
 /// Reads a definition, and refuses step kinds that this process cannot execute.
 pub(super) fn check(rooms: &Rooms, source: Source<'_>) -> Result<Checked, Error> {
-    let definition = stepwell_formats::read(source.text.as_bytes(), source.file).map_err(Error::Definition)?;
+    let stepwell_formats::Checked { definition, warnings } =
+        stepwell_formats::check(source.text.as_bytes(), source.file);
+    let definition = definition.map_err(Error::Definition)?;
     for step in &definition.graph.steps {
         if let Kind::Call { call, .. } = &step.def.kind
             && rooms.executor.kinds.get(call.name()).is_none()
@@ -178,7 +183,9 @@ pub(super) fn check(rooms: &Rooms, source: Source<'_>) -> Result<Checked, Error>
             return Err(Error::Input { path: step.def.name.to_string(), message });
         }
     }
-    Ok(Checked::new(definition, source.text))
+    let mut checked = Checked::new(definition, source.text);
+    checked.warnings = warnings;
+    Ok(checked)
 }
 
 /// Refuses schemas and code that do not compile. Code that cannot be checked in time is accepted, and fails when it runs.

@@ -403,11 +403,12 @@ fn group(runner: &Runner, live: &Live, request: &Start, concurrency: &Concurrenc
         queued: true,
     };
     let url = callbacks::urls(&runner.base_url, live);
-    let env = Env::plain(runner.cluster.clock.now(), &url);
+    let now = runner.cluster.clock.now();
+    let env = Env::plain(now, &url);
     let graph = &live.compiled.definition.graph;
     advance(graph, &mut run, event, env)?;
     let work = Cell::new(0);
-    let view = View { graph, run: &run, instance: 0, result: None, callback: &url, work: &work };
+    let view = View { graph, run: &run, instance: 0, result: None, callback: &url, now, work: &work };
     let invalid =
         |error: &dyn std::fmt::Display| Error::Input { path: "concurrency.key".into(), message: error.to_string() };
     let key = key.resolve(&view).map_err(|error| invalid(&error))?;

@@ -12,7 +12,7 @@ use stepwell_core::definition::Definition;
 use stepwell_core::expr::Expr;
 use stepwell_core::graph::{Call, Graph, Kind, Step};
 use stepwell_core::template::Template;
-use stepwell_formats::Faults;
+use stepwell_formats::{Fault, Faults};
 use stepwell_store::{DefinitionRow, OrgId, Store};
 
 /// The most versions in the cache. A full cache is cleared.
@@ -26,6 +26,8 @@ pub struct Checked {
     pub definition: Definition,
     /// The source text, as the author wrote it.
     pub text: String,
+    /// What is suspicious but not wrong.
+    pub warnings: Vec<Fault>,
     schema: InputSchema,
 }
 
@@ -41,7 +43,7 @@ impl fmt::Debug for Checked {
 impl Checked {
     pub fn new(definition: Definition, text: &str) -> Checked {
         let schema = definition.input_schema.as_ref().map(Schema::bounded);
-        Checked { definition, text: text.to_string(), schema }
+        Checked { definition, text: text.to_string(), warnings: Vec::new(), schema }
     }
 
     /// Refuses schemas that cannot be used: the `input_schema`, and the forms of gates.

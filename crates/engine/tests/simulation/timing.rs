@@ -21,7 +21,7 @@ impl Timing {
     pub fn hear(&mut self, now: Time, fact: &StoredFact, woken: &dyn Fn(&str) -> bool) -> Option<String> {
         let early = |due: Option<Time>| due.is_some_and(|due| now < due);
         let wrong = match fact {
-            Fact::Started { expires } | Fact::Retried { expires, .. } | Fact::Adopted { expires, .. } => {
+            Fact::Started { expires, .. } | Fact::Retried { expires, .. } | Fact::Adopted { expires, .. } => {
                 self.expires = Some(*expires);
                 false
             }

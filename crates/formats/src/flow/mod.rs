@@ -13,7 +13,7 @@ use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
-use crate::kinds::{self, ParsedKind, Rules};
+use crate::kinds::{self, Defaults, ParsedKind, Rules};
 use crate::source::Value;
 use crate::tasks;
 use std::sync::Arc;
@@ -29,7 +29,8 @@ const PAUSES: [Millis; 3] = [Millis::from_secs(30), Millis::from_secs(120), Mill
 fn rules() -> Rules {
     let backoff = Backoff::List(PAUSES.to_vec());
     let retry = Retry { attempts: ATTEMPTS, backoff, jitter: false, on: Vec::new() };
-    Rules { grammar: Grammar::Flow, retry, tool_errors: true, timeout: |_: Call| TIMEOUT }
+    let timeout = |_: Call| TIMEOUT;
+    Rules { grammar: Grammar::Flow, retry, tool_errors: true, timeout, defaults: Defaults::default() }
 }
 
 /// A step that was read, with its transitions.
@@ -61,13 +62,13 @@ enum Transition<'d> {
     },
 }
 
-pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
+pub fn read<'d>(draft: &mut Draft<'d>, field: &Field<'d>, defaults: Option<Field<'d>>) {
     let Some(fields) = Fields::of(field, draft) else { return draft.break_shape() };
     if !fields.has("start") {
         let fault = Fault::new("no-start", "no step can start first").hint("name the first step `start`");
         draft.fault_in_shape(&field.place, fault);
     }
-    let rules = rules();
+    let rules = rules().with_defaults(draft, defaults);
     let mut read: Vec<ParsedStep<'d>> = Vec::new();
     for (entry, field) in fields.into_entries() {
         let place = Place { span: entry.key_span.or(field.place.span), ..field.place.clone() };
@@ -116,7 +117,7 @@ fn step<'d>(
         branches: branches.arms,
         handles: branches.handles,
         done: matches!(transition, Transition::Done),
-        written: Arc::new(crate::values::written(field.node)),
+        written: Arc::new(rules.written(crate::values::written(field.node))),
         ..StepDef::new(name, kind)
     };
     let origin = draft.origin(&field.place, Some(field.node));

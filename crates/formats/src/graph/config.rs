@@ -207,14 +207,15 @@ fn end<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, disabled: bool, rules
 
 /// `items`, `ctx.items`, `input.items` or `{{…}}`: a variable that is read when the node starts.
 fn source_variable<'d>(draft: &mut Draft<'d>, field: &Field<'d>, rules: &Rules, or: &str) -> Option<Template> {
-    const ROOTS: [&str; 7] = ["ctx", "input", "trigger", "steps", "tasks", "item", "index"];
+    const ROOTS: [&str; 8] = ["ctx", "input", "trigger", "steps", "tasks", "item", "index", "vars"];
     let text = draft.text(field)?.trim();
     if text.contains("{{") {
         return draft.template(field, rules.grammar);
     }
     // Check the text as written, so that a fault points into it. A bare name is a variable.
     let expr = draft.expr(field, rules.grammar)?;
-    let bare = expr.as_path().is_some_and(|path| !ROOTS.iter().any(|root| path.begins_with(root)));
+    let is_root = |root: &str| root != "vars" || draft.has_vars;
+    let bare = expr.as_path().is_some_and(|path| !ROOTS.iter().any(|root| is_root(root) && path.begins_with(root)));
     let path = if bare { format!("ctx.{text}") } else { text.to_owned() };
     Template::parse(&Json::String(format!("{{{{{path}{or}}}}}")), rules.grammar).ok()
 }

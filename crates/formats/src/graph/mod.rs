@@ -16,7 +16,7 @@ use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
-use crate::kinds::{self, ParsedKind, Rules};
+use crate::kinds::{self, Defaults, ParsedKind, Rules};
 use crate::tasks;
 use crate::values::name_fault;
 use canvas::{COSMETIC, label, unique_labels, written};
@@ -35,6 +35,7 @@ fn rules() -> Rules {
         retry: Retry::exponential(ATTEMPTS, Millis::SECOND),
         tool_errors: false,
         timeout: tasks::call_timeout,
+        defaults: Defaults::default(),
     }
 }
 
@@ -56,7 +57,7 @@ struct Edge {
     place: Place,
 }
 
-pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
+pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, defaults: Option<Field<'d>>) {
     fields.ignore(&["workflowOptions", "viewport"]);
     let nodes = fields.take("nodes").map(|field| draft.items(&field)).unwrap_or_default();
     let edges = match fields.take("edges") {
@@ -72,7 +73,7 @@ pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
     let context = NodeContext {
         labels: unique_labels(&nodes),
         default_edges: condition::with_default_edge(&ends),
-        rules: rules(),
+        rules: rules().with_defaults(draft, defaults),
     };
     let read: Vec<ParsedNode<'d>> = nodes.iter().filter_map(|field| node(draft, field, &context)).collect();
     connect(draft, &read, &ends);
@@ -185,7 +186,7 @@ fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, context: &NodeContext<'d>)
         at_most_once: attempts.at_most_once,
         output_variable,
         handles,
-        written: Arc::new(written(field.node)),
+        written: Arc::new(rules.written(written(field.node))),
         ..StepDef::new(id, kind)
     };
     let origin = draft.origin(&field.place, Some(field.node));
@@ -201,6 +202,11 @@ fn variable<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, name: &'static s
     let text = text.strip_prefix("ctx.").unwrap_or(text);
     if text.is_empty() {
         return None; // Editors store an unset field as "".
+    }
+    if text == "vars" && draft.has_vars {
+        let fault = Fault::new(code::RESERVED_NAME, "an output cannot be named `vars`: ctx.vars are the run's vars");
+        draft.fault(&field.place, fault);
+        return None;
     }
     if text == "input" {
         let fault = Fault::new(code::RESERVED_NAME, "an output cannot be named `input`: ctx.input is the run's input");

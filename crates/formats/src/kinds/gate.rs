@@ -7,7 +7,7 @@ use crate::draft::Draft;
 use crate::fault::Fault;
 use crate::fields::{Field, Fields};
 use crate::source::Value;
-use crate::values::{Input, Unit};
+use crate::values::{Input, Lasts, Unit};
 use stepwell_core::graph::{Gate, Kind, OnTimeout};
 use stepwell_core::template::Template;
 use stepwell_core::time::Millis;
@@ -33,7 +33,7 @@ pub fn gate<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         input.put("notify", field);
     }
     if let Some(field) = fields.take("timeout_s") {
-        gate.timeout = draft.positive_duration(&field, Unit::Seconds);
+        gate.timeout = draft.timeout(&field, Unit::Seconds, Lasts::Answer);
     }
     if let Some(mut inner) = inner {
         escalation(draft, &mut inner, &mut gate);
@@ -88,7 +88,7 @@ fn gate_fields<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, input: &mut I
         gate.approvals = draft.integer(&field, 1..=MAX_APPROVALS).unwrap_or(1);
     }
     if let Some(field) = fields.take("timeout") {
-        gate.timeout = draft.positive_duration(&field, Unit::Millis);
+        gate.timeout = draft.timeout(&field, Unit::Millis, Lasts::Answer);
     }
     if let Some(field) = fields.take("on_timeout") {
         // `escalate_to` with a `timeout` escalates anyway; `escalate` here requires `escalate_to`.

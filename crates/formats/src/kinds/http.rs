@@ -4,7 +4,7 @@ use super::{ParsedKind, Rules};
 use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
-use crate::fields::{Fields, quoted};
+use crate::fields::{Field, Fields, quoted};
 use crate::source::Value;
 use crate::values::Input;
 use stepwell_core::graph::{Call, Kind};
@@ -27,21 +27,13 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         }
     }
     input.constant("method", method(draft, fields));
-    if let Some(field) = fields.take("headers") {
-        if let Some(headers) = Fields::of(&field, draft) {
-            for (entry, value) in headers.into_entries() {
-                let place = Place { span: entry.key_span.or(value.place.span), ..value.place.clone() };
-                check_header_name(draft, &entry.key, &place);
-                match &value.node.value {
-                    Value::String(text) if text.contains(['\r', '\n']) => {
-                        draft.fault(&value.place, Fault::new(code::BAD_VALUE, "a header cannot contain a line break"));
-                    }
-                    Value::String(_) | Value::Number(_) | Value::Bool(_) => {}
-                    _ => draft.wrong_type(&value, "text"),
-                }
-            }
-        }
-        input.put("headers", field);
+    let headers = fields.take("headers");
+    if let Some(field) = &headers {
+        read_headers(draft, field);
+    }
+    let merged = rules.defaults.merged_headers(headers.as_ref().map(|field| field.node.to_json()));
+    if let Some(merged) = merged {
+        input.put_as("headers", headers, merged);
     }
     if let Some(body) = fields.take("body") {
         input.put("body", body);
@@ -49,6 +41,22 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
     let mut input = input.parse(draft, rules.grammar);
     input.encode_url("url");
     ParsedKind::of(Kind::Call { call: Call::Http, input })
+}
+
+/// Checks the names and types of headers.
+pub fn read_headers<'d>(draft: &mut Draft<'d>, field: &Field<'d>) {
+    let Some(headers) = Fields::of(field, draft) else { return };
+    for (entry, value) in headers.into_entries() {
+        let place = Place { span: entry.key_span.or(value.place.span), ..value.place.clone() };
+        check_header_name(draft, &entry.key, &place);
+        match &value.node.value {
+            Value::String(text) if text.contains(['\r', '\n']) => {
+                draft.fault(&value.place, Fault::new(code::BAD_VALUE, "a header cannot contain a line break"));
+            }
+            Value::String(_) | Value::Number(_) | Value::Bool(_) => {}
+            _ => draft.wrong_type(&value, "text"),
+        }
+    }
 }
 
 fn method<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> &'static str {

@@ -2,6 +2,7 @@
 //! so that the names of the step exist.
 
 mod calls;
+mod defaults;
 mod each;
 mod gate;
 mod http;
@@ -9,6 +10,7 @@ mod retry;
 mod waits;
 
 pub use calls::{javascript, missing, query, tool};
+pub use defaults::Defaults;
 pub use each::{at_most, child, condition, for_each, name_handle, unreachable};
 pub use gate::{flat_gate, gate};
 pub use http::http;
@@ -37,6 +39,8 @@ pub struct Rules {
     pub tool_errors: bool,
     /// The timeout of calls that set none.
     pub timeout: fn(Call) -> Millis,
+    /// What the author wrote for all steps.
+    pub defaults: Defaults,
 }
 
 /// A kind that was read, with what remains to be processed.

@@ -6,7 +6,7 @@ use crate::draft::Draft;
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
 use crate::source::Value;
-use crate::values::Unit;
+use crate::values::{Lasts, Unit};
 use stepwell_core::graph::{Backoff, Call, Kind, OnUnknown, Retry, RetryOn};
 use stepwell_core::limits;
 use stepwell_core::time::Millis;
@@ -23,12 +23,15 @@ pub struct Attempts {
 /// Reads the fields about attempts that this kind may have. The others stay untaken, so they are reported.
 pub fn attempts<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, kind: &Kind, rules: &Rules) -> Attempts {
     let (default, timeout) = match kind {
-        Kind::Call { call, .. } => (by_default(*call, rules), Some((rules.timeout)(*call))),
+        Kind::Call { call, .. } => {
+            (by_default(*call, rules), Some(rules.defaults.timeout.unwrap_or((rules.timeout)(*call))))
+        }
         Kind::Child { .. } => (Retry::NEVER, None),
         _ => return Attempts { retry: Retry::NEVER, timeout: None, at_most_once: None },
     };
-    let given = read_timeout(draft, fields);
-    let (retry, written) = read_retry(draft, fields, default, &rules.retry);
+    let lasts = if matches!(kind, Kind::Child { .. }) { Lasts::Child } else { Lasts::Call };
+    let given = read_timeout(draft, fields, lasts);
+    let (retry, written) = read_retry(draft, fields, default, rules);
     let at_most_once = read_at_most_once(draft, fields, written);
     let retry = if at_most_once.is_some() { Retry::NEVER } else { retry };
     Attempts { retry, timeout: given.or(timeout), at_most_once }
@@ -36,29 +39,35 @@ pub fn attempts<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, kind: &Kind,
 
 /// The policy of a call that sets none.
 fn by_default(call: Call, rules: &Rules) -> Retry {
+    if rules.defaults.retries {
+        return rules.retry.clone();
+    }
     let on = if call == Call::Tool && rules.tool_errors { vec![RetryOn::Any] } else { Vec::new() };
     Retry { on, ..rules.retry.clone() }
 }
 
-fn read_timeout<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<Millis> {
+pub fn read_timeout<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, lasts: Lasts) -> Option<Millis> {
     let (name, field) = fields.take_one(&["timeout", "timeout_s", "timeoutSeconds"], draft)?;
     let unit = if name == "timeout" { Unit::Millis } else { Unit::Seconds };
-    draft.positive_duration(&field, unit)
+    draft.timeout(&field, unit, lasts)
 }
 
 /// The retry policy, and the field that set it.
-fn read_retry<'d>(
+pub fn read_retry<'d>(
     draft: &mut Draft<'d>,
     fields: &mut Fields<'d>,
     default: Retry,
-    usual: &Retry,
+    rules: &Rules,
 ) -> (Retry, Option<Field<'d>>) {
     let number = fields.take_one(&["retries", "retry_attempts", "maxAttempts", "max_attempts"], draft);
     let object = fields.take("retry");
+    // What a step leaves open is as in the author's defaults, else as usual in the dialect.
+    let on = if rules.defaults.retries { rules.retry.on.clone() } else { vec![RetryOn::Any] };
+    let usual = Retry { on, ..rules.retry.clone() };
     let mut retry = default;
     if let Some((name, field)) = &number {
         // A step that retries only on request uses the default delays of the dialect.
-        retry = Retry { on: vec![RetryOn::Any], ..usual.clone() };
+        retry = usual.clone();
         let counts_retries = matches!(*name, "retries" | "retry_attempts");
         let range = if counts_retries { 0..=limits::MAX_ATTEMPTS - 1 } else { 1..=limits::MAX_ATTEMPTS };
         if let Some(n) = draft.integer(field, range) {
@@ -69,7 +78,7 @@ fn read_retry<'d>(
         && let Some(mut inner) = Fields::of(field, draft)
     {
         if number.is_none() {
-            retry = Retry { on: vec![RetryOn::Any], ..usual.clone() };
+            retry = usual.clone();
         }
         if inner.has("attempts")
             && let Some((name, _)) = &number

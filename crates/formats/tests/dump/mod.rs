@@ -6,6 +6,7 @@ use stepwell_core::expr::StepIx;
 use stepwell_core::graph::{
     Arm, Backoff, Graph, Handle, Join, Kind, OnFail, Retry, ScopeIx, Sleep, Step, Target, Test,
 };
+use stepwell_core::template::Template;
 
 pub fn dump(definition: &Definition) -> String {
     let mut out = String::new();
@@ -24,8 +25,18 @@ pub fn dump(definition: &Definition) -> String {
     if graph.output.is_some() {
         let _ = writeln!(out, "has an output");
     }
+    for (name, value) in &graph.vars {
+        let _ = writeln!(out, "var {name} = {}", shown(value));
+    }
     scope(&mut out, graph, ScopeIx::ROOT, 0);
     out
+}
+
+fn shown(template: &Template) -> String {
+    match template.as_constant() {
+        Some(value) => value.to_string(),
+        None => format!("{{{{{}}}}}", template.exprs().map(|e| e.source()).collect::<Vec<_>>().join("}} {{")),
+    }
 }
 
 fn scope(out: &mut String, graph: &Graph, at: ScopeIx, depth: usize) {
@@ -100,10 +111,6 @@ fn about(step: &Step) -> String {
 }
 
 fn kind(step: &Step) -> String {
-    let shown = |t: &stepwell_core::template::Template| match t.as_constant() {
-        Some(value) => value.to_string(),
-        None => format!("{{{{{}}}}}", t.exprs().map(|e| e.source()).collect::<Vec<_>>().join("}} {{")),
-    };
     match &step.def.kind {
         Kind::Call { call, input } => format!("{} {}", call.name(), shown(input)),
         Kind::Pass { output: Some(output) } => format!("pass {}", shown(output)),

@@ -5,6 +5,7 @@
 //! depended on the order anyway: an abort cancels whatever is running, and a for_each that stops leaves items unopened.
 
 mod drawn;
+pub mod expressions;
 mod features;
 mod flow;
 mod graph;
@@ -67,6 +68,11 @@ pub enum Dialect {
 pub fn definition(rng: &mut Rng, dialect: Dialect, size: usize) -> Value {
     let mut definition = json!({"name": "case"});
     let size = size.max(1);
+    // Always drawn, so that steps may read them.
+    definition["vars"] = expressions::vars(rng);
+    if rng.chance(40) {
+        definition["defaults"] = expressions::defaults(rng);
+    }
     match dialect {
         Dialect::Tasks => definition["tasks"] = tasks::tasks(rng, size),
         Dialect::Flow => {

@@ -8,6 +8,7 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod expressions;
 mod generate;
 mod reference;
 mod walk;
@@ -23,6 +24,8 @@ use walk::{Order, Walk};
 const DEFAULT_CASES: u64 = 8_000;
 /// How many other orders of the same case are compared.
 const OTHER_ORDERS: u64 = 2;
+/// From this many cases on, each feature must have its share of them.
+const ENOUGH: u64 = 500;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect("a number"))
@@ -62,7 +65,11 @@ fn agree(dialect: Dialect) {
             });
         }
     });
-    println!("{dialect:?}: {}", totals.lock().unwrap().text());
+    let totals = totals.into_inner().unwrap();
+    println!("{dialect:?}: {}", totals.text());
+    if cases >= ENOUGH {
+        totals.check_shares(&[("arithmetic", 40), ("functions", 15), ("now", 5), ("vars", 25), ("defaults", 30)]);
+    }
 }
 
 /// Random runs that did not complete are retried under a version with one changed call.
@@ -187,11 +194,24 @@ impl Totals {
             ("error routes", f.error_routes),
             ("waits", f.waits),
             ("children", f.children),
+            ("arithmetic", f.arithmetic),
+            ("functions", f.functions),
+            ("now", f.now),
+            ("vars", f.vars),
+            ("defaults", f.defaults),
         ];
         for (name, present) in present {
             count(&mut self.features, name, u64::from(present));
         }
         count(&mut self.ends, case.status, 1);
+    }
+
+    /// Each of these features must be in at least so many percent of the cases.
+    fn check_shares(&self, least: &[(&str, u64)]) {
+        for (name, percent) in least {
+            let found = self.features.iter().find(|(known, _)| known == name).map_or(0, |(_, found)| *found);
+            assert!(found * 100 >= self.cases * percent, "{name} is in {found} of {} cases", self.cases);
+        }
     }
 
     fn text(&self) -> String {

@@ -5,18 +5,21 @@
 //! the state of every edge from the step it starts at. No counters, no clocks, no attempt numbers. A budget ends the
 //! sweeping early; the next input goes on with it.
 
+mod calculate;
 mod compile;
-mod expr;
+pub mod expr;
+mod functions;
 mod input;
 mod names;
 mod retry;
 mod scopes;
+mod start;
 
 pub use input::Input;
 
 use compile::{Edge, Join, Kind, Scope, Step, Target};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
 pub enum Phase {
@@ -38,28 +41,10 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Starts a run that makes about `budget` decisions per input.
-    pub fn start(definition: &Value, input: &Value, budget: u32) -> Reference {
-        let root = compile::compile(definition);
-        let run = Run {
-            input: input.clone(),
-            is_flow: definition.get("flow").is_some(),
-            writes: Vec::new(),
-            rows: BTreeMap::new(),
-            status: "running",
-            order_mattered: false,
-            budget,
-        };
-        let mut reference = Reference { root, run };
-        let place = Place::root(&reference.root);
-        reference.run.open(&place);
-        reference.run.settle(&place);
-        reference
-    }
-
     /// Applies one input. Returns whether it had an effect.
-    pub fn apply(&mut self, input: &Input) -> bool {
+    pub fn apply(&mut self, input: &Input, now: &str) -> bool {
         let run = &mut self.run;
+        run.now = now.to_string();
         let root = Place::root(&self.root);
         if run.status != "running" {
             return *input == Input::Retry && run.retry(&root);
@@ -152,6 +137,8 @@ struct Row {
     exit: Exit,
     failures: u32,
     body: Value,
+    /// What its templates came to, in order.
+    rendered: Vec<Value>,
     message: Option<Value>,
     /// For loops and for_each: how each opened instance ended, `None` while it is open.
     instances: Vec<Option<&'static str>>,
@@ -233,6 +220,11 @@ enum Readiness {
 /// The state of a run. The compiled scopes are passed to every call.
 struct Run {
     input: Value,
+    /// The time of the newest input.
+    now: String,
+    /// The vars with their templates, and what they came to when the run started.
+    to_compute: Vec<(String, Value)>,
+    vars: Option<Value>,
     is_flow: bool,
     /// Writes to `ctx`, in order: the path of the writing step (empty for items), the variable, the value.
     writes: Vec<(String, String, Value)>,
@@ -375,9 +367,9 @@ impl Run {
             return self.skip(place, index);
         }
         self.row_mut(place, index).ran = true;
-        if step.templates.iter().any(|template| self.render(place, template).is_none()) {
-            return self.fail(place, index, "template_error");
-        }
+        let rendered: Option<Vec<Value>> = step.templates.iter().map(|one| self.render(place, one)).collect();
+        let Some(rendered) = rendered else { return self.fail(place, index, "template_error") };
+        self.row_mut(place, index).rendered = rendered;
         let phase = match &step.kind {
             Kind::Call => Phase::Running,
             Kind::Child => Phase::Child,
@@ -548,45 +540,6 @@ impl Run {
         }
         self.status = status;
         self.order_mattered = true;
-        true
-    }
-
-    /// R4: how a closed scope ended; `None` while a step is idle or active.
-    fn result(&self, place: &Place) -> Option<&'static str> {
-        let steps = 0..place.scope.steps.len();
-        if steps.clone().any(|step| self.row(place, step).ended().is_none()) {
-            return None;
-        }
-        let unhandled: Vec<usize> = steps.filter(|step| self.unhandled(place, *step)).collect();
-        let denied = |step: &usize| self.row(place, *step).ended() == Some("denied");
-        Some(match &unhandled[..] {
-            [] => "success",
-            all if all.iter().all(denied) => "denied",
-            _ => "failed",
-        })
-    }
-
-    /// A failure with no live out-edge, from which no path of failed edges leads to a step that ran.
-    fn unhandled(&self, place: &Place, step: usize) -> bool {
-        if !self.row(place, step).failed() || place.step(step).tolerates {
-            return false;
-        }
-        if place.out_edges(step).any(|edge| self.edge(place, edge) == EdgeState::Live) {
-            return false;
-        }
-        let mut seen = BTreeSet::new();
-        let mut todo = vec![step];
-        while let Some(from) = todo.pop() {
-            for edge in place.out_edges(from).filter(|edge| self.edge(place, edge) == EdgeState::Failed) {
-                let Target::Step(to) = edge.to else { continue };
-                if self.row(place, to).ran {
-                    return false;
-                }
-                if seen.insert(to) {
-                    todo.push(to);
-                }
-            }
-        }
         true
     }
 }

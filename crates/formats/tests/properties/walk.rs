@@ -60,7 +60,8 @@ impl<'a> Walk<'a> {
         world.budget = Budget { decisions: order.budget, ..Budget::UNLIMITED };
         let body = Arc::new(input.clone());
         let event = Event::Triggered { body, headers: None, by: someone(), queued: false };
-        let reference = Reference::start(definition, input, order.budget);
+        let now = world.now.to_string();
+        let reference = Reference::start(definition, input, order.budget, &now);
         let started = world.feed(event).map(|result| result.map(|_| ()));
         let walk = Walk {
             world,
@@ -367,7 +368,8 @@ impl<'a> Walk<'a> {
             Ok(Err(_)) => false,
             Err(broken) => self.fail(&broken.to_string()),
         };
-        if self.reference.as_mut().is_some_and(|reference| reference.apply(&input) != planned) {
+        let now = self.world.now.to_string();
+        if self.reference.as_mut().is_some_and(|reference| reference.apply(&input, &now) != planned) {
             self.fail(&format!("{input:?} counted for one and not for the other (planner: {planned})"));
         }
         // While decisions are left, a continuation counts each time.
@@ -403,6 +405,15 @@ impl<'a> Walk<'a> {
                 Phase::Unsure => self.fail("nothing generated here can be unsure"),
             };
             active.insert(run.path(graph, at), phase);
+        }
+        let rendered = reference.rendered();
+        for (at, state) in run.steps(graph).filter(|(_, state)| state.phase != Phase::Idle) {
+            let input = state.input.and_then(|id| run.values.get(id));
+            let sent = input.and_then(|input| input.pointer("/args/x").or(input.pointer("/body/x")));
+            let path = run.path(graph, at);
+            if sent.is_some_and(|sent| rendered.get(path.as_str()) != Some(&sent)) {
+                self.fail(&format!("{path} got {sent:?}, but the reference has {:?}", rendered.get(path.as_str())));
+            }
         }
         let planner = (run.status.name(), active, settled);
         let reference = (reference.status(), reference.active(), reference.settled());

@@ -14,4 +14,5 @@ mod runs;
 mod seeds;
 mod story;
 mod templates;
+mod vars;
 mod waits;

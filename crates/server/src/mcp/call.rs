@@ -141,9 +141,12 @@ impl Call<'_> {
         };
         let source = Source { text: &text, file: None };
         if define.check_only {
-            let name = self.app.engine.workflows(self.caller).check_only(source).await?.definition.name;
-            let text = format!("The definition of {name:?} is valid. Nothing was stored.");
-            return Ok(text::result(json!({"name": name, "valid": true, "changed": false}), text));
+            let checked = self.app.engine.workflows(self.caller).check_only(source).await?;
+            let name = checked.definition.name;
+            let mut text = format!("The definition of {name:?} is valid. Nothing was stored.");
+            let mut shown = json!({"name": name, "valid": true, "changed": false});
+            add_warnings(&mut shown, &mut text, &checked.warnings);
+            return Ok(text::result(shown, text));
         }
         let defined = self.app.engine.workflows(self.caller).define(source).await?;
         let row = &defined.compiled.row;
@@ -161,8 +164,9 @@ impl Call<'_> {
             }
             None => text.push('.'),
         }
-        let shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,
+        let mut shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,
             "changed": defined.changed, "tool": tool});
+        add_warnings(&mut shown, &mut text, &defined.warnings);
         Ok(text::result(shown, text))
     }
 
@@ -332,4 +336,16 @@ fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
     }
     let fields = arguments.as_object().into_iter().flatten();
     { fields }.filter(|(name, _)| !FREE.contains(&name.as_str())).try_for_each(|(_, value)| printable(value))
+}
+
+/// What is suspicious in a definition that is valid.
+fn add_warnings(shown: &mut Value, text: &mut String, warnings: &[stepwell_formats::Fault]) {
+    if warnings.is_empty() {
+        return;
+    }
+    shown["warnings"] = warnings.iter().map(|warning| json!(FaultView::from(warning))).collect();
+    text.push_str("\nIt is probably not all that you mean:");
+    for warning in warnings {
+        text.push_str(&format!("\n- {warning}"));
+    }
 }

@@ -195,6 +195,7 @@ impl Named {
                 "id": {"type": "string"},
                 "version": {"type": "integer"},
                 "changed": {"type": "boolean", "description": "False if the newest version was the same"},
+                "warnings": {"type": "array", "description": "What is valid but probably not meant"},
                 "tool": {"anyOf": [{"type": "string"}, {"type": "null"}],
                     "description": "The tool that starts it, if it is exposed as one"},
             }}),

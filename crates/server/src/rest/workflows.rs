@@ -73,8 +73,8 @@ async fn list(
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
-        (status = 200, description = "An identical workflow exists", body = Data<WorkflowSummary>),
-        (status = 201, description = "Created", body = Data<WorkflowSummary>), Problems))]
+        (status = 200, description = "An identical workflow exists", body = DefinedView),
+        (status = 201, description = "Created", body = DefinedView), Problems))]
 async fn create(State(app): State<App>, Auth(caller): Auth, raw: Raw) -> Answer<Response> {
     caller.check(Right::Define)?;
     let text = text(&raw.bytes)?;
@@ -88,7 +88,8 @@ async fn define(app: &App, caller: &Caller, checked: Checked, after: Option<u32>
         if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
     let state = app.engine.workflows(caller).state(&defined.compiled).await?;
     let data = WorkflowSummary::new(&defined.compiled, &state);
-    Ok((status, Reply(Data { data })).into_response())
+    let warnings = defined.warnings.iter().map(FaultView::from).collect();
+    Ok((status, Reply(DefinedView { data, warnings })).into_response())
 }
 
 /// A definition must be text.
@@ -150,8 +151,8 @@ async fn view(app: &App, caller: &Caller, compiled: &Compiled) -> Answer<Workflo
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
-        (status = 200, description = "The newest version is the given definition", body = Data<WorkflowSummary>),
-        (status = 201, description = "Created: there was no workflow with that name", body = Data<WorkflowSummary>),
+        (status = 200, description = "The newest version is the given definition", body = DefinedView),
+        (status = 201, description = "Created: there was no workflow with that name", body = DefinedView),
         (status = 412, description = "The workflow has changed since `If-Match`", body = ProblemView,
             content_type = "application/problem+json"), Problems))]
 async fn put(
@@ -315,12 +316,19 @@ async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<Strin
     Ok(Reply(urls.into()))
 }
 
-/// Check a definition without storing it: 204, or 422 with all its errors
+/// Check a definition without storing it: 204, 200 with warnings, or 422 with all its errors
 #[utoipa::path(post, path = "/api/v1/check", tag = "workflows",
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
-    responses((status = 204, description = "The definition is valid"), Problems))]
-async fn check(State(app): State<App>, Auth(caller): Auth, raw: Raw) -> Answer<StatusCode> {
-    app.engine.workflows(&caller).check_named(Source { text: text(&raw.bytes)?, file: None }).await?;
-    Ok(StatusCode::NO_CONTENT)
+    responses(
+        (status = 200, description = "The definition is valid and has warnings", body = Data<WarningsView>),
+        (status = 204, description = "The definition is valid"), Problems))]
+async fn check(State(app): State<App>, Auth(caller): Auth, raw: Raw) -> Answer<Response> {
+    let source = Source { text: text(&raw.bytes)?, file: None };
+    let checked = app.engine.workflows(&caller).check_named(source).await?;
+    if checked.warnings.is_empty() {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let warnings = checked.warnings.iter().map(FaultView::from).collect();
+    Ok(Reply(Data { data: WarningsView { warnings } }).into_response())
 }

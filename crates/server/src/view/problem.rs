@@ -21,6 +21,9 @@ pub struct ProblemView {
     /// Everything wrong with the request, if the input was invalid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FaultView>,
+    /// What is suspicious in a definition beside its errors.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<FaultView>,
     /// The current status of the run, if it no longer allows the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_now: Option<String>,
@@ -40,6 +43,33 @@ pub struct FaultView {
     pub line: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
+}
+
+impl From<&stepwell_formats::Fault> for FaultView {
+    fn from(fault: &stepwell_formats::Fault) -> FaultView {
+        FaultView {
+            path: fault.path.clone(),
+            message: fault.message.clone(),
+            code: Some(fault.code.to_string()),
+            hint: fault.hint.clone(),
+            line: fault.line,
+            column: fault.column,
+        }
+    }
+}
+
+/// A workflow that was defined, and what is suspicious in its definition.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+pub struct DefinedView {
+    pub data: super::WorkflowSummary,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<FaultView>,
+}
+
+/// What is suspicious in a definition that is valid.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+pub struct WarningsView {
+    pub warnings: Vec<FaultView>,
 }
 
 impl From<Fault> for FaultView {

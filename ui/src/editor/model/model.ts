@@ -26,6 +26,7 @@ function modelOf(tree: Tree): Model {
     dialect: null,
     name: "",
     inputSchema: undefined,
+    vars: [],
     steps: [],
     edges: [],
     faults,
@@ -40,6 +41,8 @@ function modelOf(tree: Tree): Model {
   model.name = textOf(child(root, "name")) ?? textOf(child(root, "title")) ?? "";
   const schema = child(root, "input_schema");
   model.inputSchema = schema && toJson(schema);
+  const vars = resolve(child(root, "vars"));
+  if (vars?.kind === "map") model.vars = vars.entries.map((entry) => entry.key);
   const dialect = DIALECTS.find(([key]) => resolve(child(root, key))?.kind !== undefined)?.[1];
   if (!dialect) return model;
   model.dialect = dialect.name;

@@ -79,6 +79,8 @@ export interface Fault {
   hint?: string;
   code?: string;
   path?: string;
+  /** Valid, but probably not meant. */
+  warning?: boolean;
   start: number;
   end: number;
 }
@@ -88,6 +90,8 @@ export interface Model {
   dialect: DialectName | null;
   name: string;
   inputSchema: Json | undefined;
+  /** The names of its `vars`. */
+  vars: string[];
   steps: Step[];
   edges: Edge[];
   /** Faults that prevent reading the text, or drawing a part of it. */

@@ -40,6 +40,14 @@ function labels(model: typeof TASKS, step: string | undefined, before: string, o
 }
 
 describe("names", () => {
+  test("vars, where the definition has some", () => {
+    const model = parse("name: v\nvars: {net: 1, gross: 2}\ntasks:\n  a: {tool: t}\n");
+    expect(labels(model, "a", "vars.")).toEqual(["net", "gross"]);
+    expect(labels(model, "a", "")).toContain("vars");
+    expect(labels(TASKS, "first", "")).not.toContain("vars");
+    expect(labels(TASKS, "first", "")).toContain("now");
+  });
+
   test("only earlier steps", () => {
     expect(labels(TASKS, "last", "tasks.")).toEqual(["first", "odd name"]);
     expect(labels(TASKS, "first", "tasks.")).toEqual([]);

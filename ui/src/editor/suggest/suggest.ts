@@ -47,6 +47,22 @@ const FUNCTIONS: readonly (readonly [string, string])[] = [
   ["keys", "of an object"],
   ["first", "item of a list"],
   ["last", "item of a list"],
+  ["split", "(text, separator)"],
+  ["replace", "(text, part, by)"],
+  ["slice", "(x, from, to): of a text or list"],
+  ["sum", "of a list of numbers"],
+  ["sort", "(list, field)"],
+  ["unique", "without repeated items"],
+  ["values", "of an object"],
+  ["merge", "(a, b): one object"],
+  ["round", "(x, digits)"],
+  ["floor", "the whole number below"],
+  ["ceil", "the whole number above"],
+  ["abs", "without its sign"],
+  ["date", "(time, add, format, zone)"],
+  ["base64", "of a text"],
+  ["sha256", "of a text, in hexadecimal"],
+  ["urlencode", "for a part of a URL"],
 ];
 
 const STEP_FIELDS: readonly (readonly [string, string])[] = [
@@ -90,10 +106,12 @@ function roots({ model, step }: Asked): Suggestion[] {
       { label: "index", detail: "position of the item, from 0", type: "variable" },
     );
   }
+  if (model.vars.length > 0) list.push({ label: "vars", detail: "computed when the run started", type: "variable" });
   list.push(
     { label: "trigger", detail: "body and headers of the call that started the run", type: "variable" },
     { label: "wait", detail: "addresses of webhook waits", type: "variable" },
     { label: "run", detail: "the run’s id", type: "variable" },
+    { label: "now", detail: "the time at which this is evaluated", type: "variable" },
     { label: "secrets", detail: "in http, tool and query steps", type: "variable" },
   );
   for (const [name, detail] of FUNCTIONS) list.push({ label: name, insert: `${name}()`, detail, type: "function" });
@@ -111,6 +129,7 @@ function inside(asked: Asked, path: string[]): Suggestion[] {
       : rest[0] === "body"
         ? fromSchema(model.inputSchema, rest.slice(1))
         : [];
+  if (root === "vars") return rest.length === 0 ? properties(model.vars) : [];
   if (root === "run") return rest.length === 0 ? properties(["id"]) : [];
   if (root === "secrets") return rest.length === 0 ? properties(asked.secrets ?? []) : [];
   if (root === "wait") {

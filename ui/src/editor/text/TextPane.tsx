@@ -27,6 +27,7 @@ export interface TextPaneProps {
   initial: string;
   language: Language;
   faults: readonly Fault[];
+  warnings: readonly Fault[];
   /** The position of the selected step. */
   marked: { start: number; end: number } | undefined;
   known: () => Known;
@@ -137,16 +138,16 @@ export function TextPane(props: TextPaneProps) {
     const at = view.current;
     if (!at) return;
     const { length } = at.state.doc;
-    const diagnostics = props.faults
+    const diagnostics = [...props.faults, ...props.warnings]
       .filter((fault) => fault.end > 0)
       .map((fault) => ({
         from: Math.min(fault.start, length),
         to: Math.min(fault.end, length),
-        severity: "error" as const,
+        severity: fault.warning ? ("warning" as const) : ("error" as const),
         message: sentence(fault),
       }));
     at.dispatch(setDiagnostics(at.state, diagnostics));
-  }, [props.faults]);
+  }, [props.faults, props.warnings]);
 
   const { marked } = props;
   useEffect(() => {

@@ -28,6 +28,12 @@ test("columns are characters", () => {
   expect(fault && 'a: "𝒶𝒶" b'.slice(fault.start, fault.end)).toBe("b");
 });
 
+test("a warning is told apart from a fault", () => {
+  const [warning] = placed(TEXT, [told(5, 14)], true);
+  expect(warning?.warning).toBe(true);
+  expect(placed(TEXT, [told(5, 14)])[0]?.warning).toBeUndefined();
+});
+
 test("each belongs to the innermost step around it", () => {
   const faults = placed(TEXT, [told(5, 14), told(8, 34), told(4, 5), told(1, 1), told(null, null)]);
   expect(faults.slice(0, 2).map((fault) => TEXT.slice(fault.start, fault.end))).toEqual(["nobody", "who"]);

@@ -4,7 +4,7 @@ import type { Fault as Told } from "../../api/client";
 import type { Fault, Model, Step } from "../model/types";
 
 /** Columns count characters, from 1; positions count UTF-16 units, from 0. */
-export function placed(text: string, told: readonly Told[]): Fault[] {
+export function placed(text: string, told: readonly Told[], warning = false): Fault[] {
   const lines = text.split("\n");
   const starts: number[] = [];
   let at = 0;
@@ -18,6 +18,7 @@ export function placed(text: string, told: readonly Told[]): Fault[] {
       path: fault.path,
       ...(fault.code ? { code: fault.code } : {}),
       ...(fault.hint ? { hint: fault.hint } : {}),
+      ...(warning ? { warning } : {}),
     };
     if (fault.line == null) return { ...base, start: 0, end: 0 };
     const line = lines[fault.line - 1] ?? "";

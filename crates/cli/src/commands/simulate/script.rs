@@ -92,6 +92,7 @@ impl Script {
             }
         }
         graph.output.iter().for_each(|t| self.learn_template(graph, StepIx(0), t));
+        graph.vars.iter().for_each(|(_, t)| self.learn_template(graph, StepIx(0), t));
     }
 
     fn learn_arms(&mut self, graph: &Graph, own: StepIx, arms: &[Arm]) {
@@ -133,7 +134,14 @@ impl Script {
                     let writers = (0..graph.steps.len() as u32).map(StepIx).filter(writes);
                     (writers.map(Source::Step).collect(), Some(rest))
                 }
-                Var::Unbound | Var::CtxAll | Var::WaitUrl(_) | Var::Index(_) | Var::RunId | Var::Secret => continue,
+                Var::Unbound
+                | Var::CtxAll
+                | Var::WaitUrl(_)
+                | Var::Index(_)
+                | Var::RunId
+                | Var::Now
+                | Var::Vars
+                | Var::Secret => continue,
             };
             for source in sources {
                 self.read.entry(source).or_default().extend(rest.map(|rest| Part { path: rest.to_vec(), list_of }));

@@ -27,12 +27,23 @@ pub struct Features {
     pub sleeps: bool,
     pub children: bool,
     pub templates: bool,
+    pub vars: bool,
+    pub defaults: bool,
+    pub arithmetic: bool,
+    pub functions: bool,
+    pub now: bool,
     pub disabled: bool,
 }
 
 pub fn find(definition: &Value) -> Features {
     let mut found = Features::default();
     walk(definition, 0, &mut found);
+    found.defaults = definition.get("defaults").is_some();
+    let steps = ["tasks", "flow", "nodes"].map(|name| definition[name].to_string()).concat();
+    found.vars = steps.contains("vars.");
+    found.arithmetic = [" + ", " - ", " * ", " / ", " % "].iter().any(|sign| steps.contains(sign));
+    found.functions = ["sum(", "len(", "round(", "sort(", "join(", "date(", "split("].iter().any(|f| steps.contains(f));
+    found.now = steps.contains("now");
     let arrows = arrows(definition);
     let mut ways_in: BTreeMap<&str, usize> = BTreeMap::new();
     let mut ways_out: BTreeMap<(&str, &str), usize> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! Random definitions of the flow dialect.
 
-use super::Rng;
 use super::drawn::{Node, Shape, Way, draw};
+use super::{Rng, expressions};
 use serde_json::{Map, Value, json};
 
 pub fn flow(rng: &mut Rng, size: usize) -> Value {
@@ -99,9 +99,17 @@ fn arguments(rng: &mut Rng, step: &mut Map<String, Value>, before: &[String], ma
         (3 | 4, Some(name)) => format!("{{{{steps.{name}.body.v ?? 0}}}}"),
         (5, Some(name)) if may_break => format!("{{{{steps.{name}.body.v}}}}"),
         (6, Some(name)) if may_break && rng.chance(30) => format!("{{{{steps.{name}.body.nope}}}}"),
+        (6..=8, _) => format!("{{{{{}}}}}", expressions::number(rng, &numbers(before), 3)),
+        (9, _) => format!("{{{{{}}}}}", expressions::text(rng, &numbers(before))),
         _ => return,
     };
     step.insert("args".into(), json!({"x": template}));
+}
+
+/// Names that stand for numbers.
+fn numbers(before: &[String]) -> Vec<String> {
+    let fixed = ["input.n".to_string(), "vars.v0".to_string()];
+    fixed.into_iter().chain(before.iter().map(|name| format!("(steps.{name}.body.v ?? 0)"))).collect()
 }
 
 fn transition(rng: &mut Rng, node: &Node, step: &mut Map<String, Value>, before: &[String]) {
@@ -143,7 +151,13 @@ fn condition(rng: &mut Rng, node: &Node, before: &[String]) -> String {
             .pick(&["result == approved", "result == denied", "result == \"approved\"", "result != denied"])
             .to_string();
     }
+    if rng.chance(15) {
+        return expressions::condition(rng, &numbers(before));
+    }
     let conditions = [
+        "result.v + 1 >= 3",
+        "result.v * 2 == vars.v0",
+        "result.v % 2 == 1",
         "result == true",
         "result == false",
         "result == a",

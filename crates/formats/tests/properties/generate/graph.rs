@@ -1,7 +1,7 @@
 //! Random definitions of the graph dialect.
 
-use super::Rng;
 use super::drawn::{Drawing, Node, Shape, Way, draw};
+use super::{Rng, expressions};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -175,12 +175,16 @@ impl Writer<'_> {
         }
         let written: Vec<&String> = before.iter().filter(|name| has_variable(self.kinds[*name])).collect();
         let name = if written.is_empty() { None } else { Some((*self.rng.pick(&written)).clone()) };
-        let template = match (self.rng.below(10), name) {
+        let mut numbers = vec!["input.n".to_string(), "vars.v0".to_string()];
+        numbers.extend(written.iter().map(|name| format!("(ctx.v_{name}.v ?? 0)")));
+        let template = match (self.rng.below(13), name) {
             (0 | 1, _) => "{{ctx.input.n}}".to_string(),
             (2, _) => "n is {{input.n}}".to_string(),
             (3 | 4, Some(name)) => format!("{{{{ctx.v_{name}.v ?? 0}}}}"),
             (5 | 6, Some(name)) if !aborts => format!("{{{{ctx.v_{name}.v}}}}"),
             (7, Some(name)) if !aborts && self.rng.chance(30) => format!("{{{{steps.{name}.body.nope}}}}"),
+            (8..=10, _) => format!("{{{{{}}}}}", expressions::number(self.rng, &numbers, 3)),
+            (11 | 12, _) => format!("{{{{{}}}}}", expressions::text(self.rng, &numbers)),
             _ => return,
         };
         config.insert(if kind == Kind::Tool { "args" } else { "body" }.into(), json!({"x": template}));
@@ -248,6 +252,8 @@ impl Writer<'_> {
         match (object, self.rng.below(4)) {
             (true, 0) => format!("{variable} == {}", self.rng.pick(&["true", "'a'"])),
             (true, 1) => format!("{variable}.v {sign} {value} && {variable} != false"),
+            (true, 2) => format!("{variable}.v + vars.v0 {sign} {value}"),
+            (false, 0) => format!("({variable} - 1) * 2 {sign} {value}"),
             (true, _) => format!("{variable}.v {sign} {value}"),
             (false, _) => format!("{variable} {sign} {value}"),
         }
@@ -257,6 +263,7 @@ impl Writer<'_> {
         let (variable, object) = self.variable(node, before);
         let operators = ["equals", "not_equals", "greater_than", "less_than", "greater_or_equal", "less_or_equal"];
         let path = if object { format!("{variable}.v") } else { variable };
+        let path = if self.rng.chance(20) { format!("{path} - 1") } else { path };
         json!({
             "leftValue": format!("{{{{{path}}}}}"),
             "operator": self.rng.pick(&operators),

@@ -1,6 +1,6 @@
 //! Random definitions of the tasks dialect: `needs`, `if` and nested `for_each`.
 
-use super::Rng;
+use super::{Rng, expressions};
 use serde_json::{Map, Value, json};
 
 pub fn tasks(rng: &mut Rng, size: usize) -> Value {
@@ -135,6 +135,7 @@ impl Maker<'_> {
         let items = match self.rng.below(20) {
             0 | 1 => "{{input.empty}}",
             2 if around.may_break => "{{input.n}}",
+            3..6 => "{{vars.list}}",
             _ => "{{input.items}}",
         };
         let mut each = json!({"for_each": items, "tasks": body});
@@ -152,6 +153,7 @@ impl Maker<'_> {
     fn template(&mut self, readable: &[Known], around: &Around) -> Option<String> {
         let bodies: Vec<&Known> = readable.iter().filter(|known| has_body(known.kind)).collect();
         let name = if bodies.is_empty() { None } else { Some(self.rng.pick(&bodies).name.clone()) };
+        let numbers = self.numbers(readable, around.depth > 0);
         match (self.rng.below(10), name) {
             (0 | 1, _) => Some("{{input.n}}".to_string()),
             (2, _) => Some("n is {{input.n}}".to_string()),
@@ -161,8 +163,19 @@ impl Maker<'_> {
             (6, Some(name)) if around.may_break && self.rng.chance(40) => {
                 Some(format!("{{{{tasks.{name}.body.nope}}}}"))
             }
+            (6..=8, _) => Some(format!("{{{{{}}}}}", expressions::number(self.rng, &numbers, 3))),
+            (9, _) => Some(format!("{{{{{}}}}}", expressions::text(self.rng, &numbers))),
             _ => None,
         }
+    }
+
+    /// Names that stand for numbers.
+    fn numbers(&mut self, readable: &[Known], in_each: bool) -> Vec<String> {
+        let mut names = vec!["input.n".to_string(), "vars.v0".to_string()];
+        names.extend(in_each.then(|| "index".to_string()));
+        let bodies = readable.iter().filter(|known| has_body(known.kind));
+        names.extend(bodies.map(|known| format!("(tasks.{}.body.v ?? 0)", known.name)));
+        names
     }
 
     fn condition(&mut self, readable: &[Known], in_each: bool) -> String {
@@ -177,6 +190,10 @@ impl Maker<'_> {
     }
 
     fn atom(&mut self, readable: &[Known], in_each: bool) -> String {
+        if self.rng.chance(20) {
+            let numbers = self.numbers(readable, in_each);
+            return expressions::condition(self.rng, &numbers);
+        }
         if in_each && self.rng.chance(20) {
             return self.rng.pick(&["item > 1", "item == 1", "index == 0", "item <= 2"]).to_string();
         }

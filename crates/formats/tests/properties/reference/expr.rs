@@ -1,33 +1,45 @@
-//! An independent evaluator of the few expressions and templates that the generated definitions use.
+//! An independent evaluator of expressions and templates, written from docs/expressions.md.
 //!
-//! A missing value is `None`: null in a condition, an error in a template. Not here: functions, arithmetic, and name
+//! A missing value is `None`: null in a condition, an error in a template. Not here: secrets, URLs, limits, and name
 //! resolution (the caller passes a lookup).
 
+use super::{calculate, functions};
 use serde_json::Value;
 use std::cmp::Ordering;
 
 /// Finds the value at a path such as `["tasks", "a", "body", "v"]`.
 pub type Lookup<'a> = dyn Fn(&[String]) -> Option<Value> + 'a;
 
-/// Whether the condition is true. A path that leads nowhere is null.
-pub fn holds(text: &str, lookup: &Lookup) -> bool {
-    evaluate(text, lookup) == Some(Value::Bool(true))
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// What is missing is null.
+    Condition,
+    /// What is missing is an error.
+    Template,
+    /// The same, except that an unknown key of the input is an empty string.
+    FlowTemplate,
 }
 
-pub fn evaluate(text: &str, lookup: &Lookup) -> Option<Value> {
-    let mut parser = Parser { tokens: tokens(text), at: 0, lookup };
-    let value = parser.or();
+/// Whether the condition is true.
+pub fn holds(text: &str, lookup: &Lookup) -> bool {
+    truth(&evaluate(text, Mode::Condition, lookup).expect("a condition has a value"))
+}
+
+/// `None` if something is missing in a template.
+pub fn evaluate(text: &str, mode: Mode, lookup: &Lookup) -> Option<Value> {
+    let mut parser = Parser { tokens: tokens(text), at: 0 };
+    let tree = parser.or();
     assert!(parser.at == parser.tokens.len(), "the reference cannot read {text:?}");
-    value
+    value(&tree, mode, lookup)
 }
 
 /// The value of a string that may contain `{{…}}`; `None` if one of them is missing.
-pub fn render(text: &str, lookup: &Lookup) -> Option<Value> {
+pub fn render(text: &str, mode: Mode, lookup: &Lookup) -> Option<Value> {
     let mut rest = text;
     let mut out = String::new();
     while let Some(start) = rest.find("{{") {
         let end = start + rest[start..].find("}}").expect("a template that ends");
-        let value = evaluate(&rest[start + 2..end], lookup)?;
+        let value = evaluate(&rest[start + 2..end], mode, lookup)?;
         if start == 0 && end + 2 == text.len() {
             return Some(value);
         }
@@ -57,9 +69,11 @@ fn nil_or_text(text: &str) -> Option<String> {
     (!matches!(text, "" | "nil" | "null")).then(|| text.to_string())
 }
 
+/// A value inside text: a string as is, null as nothing, anything else as compact JSON.
 pub fn as_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Null => String::new(),
         other => other.to_string(),
     }
 }
@@ -77,9 +91,17 @@ pub fn dig(value: &Value, path: &[String]) -> Option<Value> {
     Some(here.clone())
 }
 
+/// By value, deeply, whatever the notation of numbers and the order of keys.
 pub fn equal(left: &Value, right: &Value) -> bool {
-    match (left.as_f64(), right.as_f64()) {
-        (Some(left), Some(right)) => left == right,
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => left.as_f64() == right.as_f64(),
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let same = |(key, left): (&String, &Value)| right.get(key).is_some_and(|right| equal(left, right));
+            left.len() == right.len() && left.iter().all(same)
+        }
         _ => left == right,
     }
 }
@@ -100,16 +122,24 @@ enum Token {
     Sign(&'static str),
 }
 
-const SIGNS: [&str; 12] = ["==", "!=", "<=", ">=", "&&", "||", "??", "<", ">", "!", "(", ")"];
+const SIGNS: [&str; 17] = ["==", "!=", "<=", ">=", "&&", "||", "??", "<", ">", "!", "(", ")", "+", "*", "/", "%", ","];
 
 fn tokens(text: &str) -> Vec<Token> {
-    let mut found = Vec::new();
+    let mut found: Vec<Token> = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
+        let ends_value = match found.last() {
+            Some(Token::Sign(sign)) => *sign == ")",
+            Some(_) => true,
+            None => false,
+        };
         let length;
         if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
             length = sign.len();
             found.push(Token::Sign(sign));
+        } else if first == '-' && (ends_value || !rest[1..].starts_with(|c: char| c.is_ascii_digit())) {
+            length = 1;
+            found.push(Token::Sign("-"));
         } else if first == '\'' || first == '"' {
             let end = rest[1..].find(first).expect("a string that ends");
             length = end + 2;
@@ -134,78 +164,152 @@ fn word(text: &str) -> Token {
     }
 }
 
-struct Parser<'a> {
-    tokens: Vec<Token>,
-    at: usize,
-    lookup: &'a Lookup<'a>,
+enum Tree {
+    Literal(Value),
+    Path(Vec<String>),
+    Not(Box<Tree>),
+    Negative(Box<Tree>),
+    Binary(&'static str, Box<Tree>, Box<Tree>),
+    Call(String, Vec<Tree>),
 }
 
-impl Parser<'_> {
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+}
+
+impl Parser {
     fn take(&mut self, sign: &str) -> bool {
         let found = matches!(self.tokens.get(self.at), Some(Token::Sign(here)) if *here == sign);
         self.at += usize::from(found);
         found
     }
 
-    fn or(&mut self) -> Option<Value> {
-        let mut left = self.and();
-        while self.take("||") {
-            let right = self.and();
-            left = Some(Value::Bool(truth(&left) || truth(&right)));
+    /// Operators of one level, grouped from the left.
+    fn level(&mut self, signs: &[&'static str], operand: fn(&mut Parser) -> Tree) -> Tree {
+        let mut left = operand(self);
+        while let Some(sign) = signs.iter().find(|sign| self.take(sign)) {
+            left = Tree::Binary(sign, Box::new(left), Box::new(operand(self)));
         }
         left
     }
 
-    fn and(&mut self) -> Option<Value> {
-        let mut left = self.comparison();
-        while self.take("&&") {
-            let right = self.comparison();
-            left = Some(Value::Bool(truth(&left) && truth(&right)));
+    fn or(&mut self) -> Tree {
+        self.level(&["||"], Parser::and)
+    }
+
+    fn and(&mut self) -> Tree {
+        self.level(&["&&"], Parser::comparison)
+    }
+
+    fn comparison(&mut self) -> Tree {
+        self.level(&["==", "!=", "<=", ">=", "<", ">"], Parser::sum)
+    }
+
+    fn sum(&mut self) -> Tree {
+        self.level(&["+", "-"], Parser::product)
+    }
+
+    fn product(&mut self) -> Tree {
+        self.level(&["*", "/", "%"], Parser::default)
+    }
+
+    /// A chain of defaults: all but the last are read as in a condition, so it groups from the right.
+    fn default(&mut self) -> Tree {
+        let left = self.unary();
+        if self.take("??") {
+            return Tree::Binary("??", Box::new(left), Box::new(self.default()));
         }
         left
     }
 
-    fn comparison(&mut self) -> Option<Value> {
-        let left = self.default();
-        for sign in ["==", "!=", "<=", ">=", "<", ">"] {
-            if self.take(sign) {
-                let right = self.default();
-                return Some(Value::Bool(compare(&left.unwrap_or_default(), sign, &right.unwrap_or_default())));
-            }
-        }
-        left
-    }
-
-    fn default(&mut self) -> Option<Value> {
-        let mut left = self.atom();
-        while self.take("??") {
-            let right = self.atom();
-            left = left.filter(|value| !value.is_null()).or(right);
-        }
-        left
-    }
-
-    fn atom(&mut self) -> Option<Value> {
+    fn unary(&mut self) -> Tree {
         if self.take("!") {
-            let value = self.atom();
-            return Some(Value::Bool(!truth(&value)));
+            return Tree::Not(Box::new(self.unary()));
+        }
+        if self.take("-") {
+            return Tree::Negative(Box::new(self.unary()));
         }
         if self.take("(") {
-            let value = self.or();
+            let inner = self.or();
             assert!(self.take(")"), "a parenthesis that closes");
-            return value;
+            return inner;
         }
         self.at += 1;
-        match &self.tokens[self.at - 1] {
-            Token::Path(path) => (self.lookup)(path),
-            Token::Literal(value) => Some(value.clone()),
+        match self.tokens[self.at - 1].clone() {
+            Token::Path(path) if path.len() == 1 && self.take("(") => {
+                let mut arguments = vec![self.or()];
+                while self.take(",") {
+                    arguments.push(self.or());
+                }
+                assert!(self.take(")"), "a call that closes");
+                Tree::Call(path[0].clone(), arguments)
+            }
+            Token::Path(path) => match path[0].as_str() {
+                "true" | "false" => Tree::Literal(Value::Bool(path[0] == "true")),
+                _ => Tree::Path(path),
+            },
+            Token::Literal(value) => Tree::Literal(value),
             Token::Sign(sign) => panic!("the reference did not expect {sign:?}"),
         }
     }
 }
 
-fn truth(value: &Option<Value>) -> bool {
-    *value == Some(Value::Bool(true))
+fn value(tree: &Tree, mode: Mode, lookup: &Lookup) -> Option<Value> {
+    let or_missing = |found: Option<Value>| match (found, mode) {
+        (None, Mode::Condition) => Some(Value::Null),
+        (found, _) => found,
+    };
+    match tree {
+        Tree::Literal(value) => Some(value.clone()),
+        Tree::Path(path) => match (lookup(path), mode) {
+            (None, Mode::FlowTemplate) if path[0] == "input" => Some("".into()),
+            (found, _) => or_missing(found),
+        },
+        Tree::Not(of) => Some(Value::Bool(!truth(&value(of, mode, lookup)?))),
+        Tree::Negative(of) => {
+            let of = value(of, mode, lookup)?;
+            or_missing(calculate::calculate("-", &Value::from(0), &of))
+        }
+        Tree::Binary("??", left, right) => match value(left, Mode::Condition, lookup) {
+            Some(Value::Null) | None => value(right, mode, lookup),
+            found => found,
+        },
+        Tree::Binary("||", left, right) => match truth(&value(left, mode, lookup)?) {
+            true => Some(true.into()),
+            false => Some(truth(&value(right, mode, lookup)?).into()),
+        },
+        Tree::Binary("&&", left, right) => match truth(&value(left, mode, lookup)?) {
+            true => Some(truth(&value(right, mode, lookup)?).into()),
+            false => Some(false.into()),
+        },
+        Tree::Binary(sign, left, right) => {
+            let (left, right) = (value(left, mode, lookup)?, value(right, mode, lookup)?);
+            match sign {
+                &("+" | "-" | "*" | "/" | "%") => or_missing(calculate::calculate(sign, &left, &right)),
+                sign => Some(compare(&left, sign, &right).into()),
+            }
+        }
+        Tree::Call(name, arguments) if name == "exists" => {
+            let found = value(&arguments[0], Mode::Condition, lookup);
+            Some(found.is_some_and(|value| !value.is_null()).into())
+        }
+        Tree::Call(name, arguments) => {
+            let arguments: Option<Vec<Value>> = arguments.iter().map(|one| value(one, mode, lookup)).collect();
+            or_missing(functions::call(name, &arguments?))
+        }
+    }
+}
+
+/// Everything is true except null, false, the empty string and 0.
+fn truth(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(bool) => *bool,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
+    }
 }
 
 fn compare(left: &Value, sign: &str, right: &Value) -> bool {

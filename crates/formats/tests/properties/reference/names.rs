@@ -1,7 +1,7 @@
 //! Name resolution inside a run: conditions, templates, and the step that a name refers to.
 
 use super::compile::{Kind, Rule, Scope, Step, Test};
-use super::expr::{self, dig};
+use super::expr::{self, Mode, dig};
 use super::{Place, Row, Run, body};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -27,10 +27,8 @@ impl Run {
 
     /// The value of a template; `None` if something in it is missing.
     pub(super) fn render(&self, place: &Place, template: &str) -> Option<Value> {
-        expr::render(template, &|path| match self.lookup(place, path, None) {
-            None if self.is_flow && path[0] == "input" => Some(json!("")),
-            found => found,
-        })
+        let mode = if self.is_flow { Mode::FlowTemplate } else { Mode::Template };
+        expr::render(template, mode, &|path| self.lookup(place, path, None))
     }
 
     /// The value of a name seen from a step of this instance.
@@ -51,6 +49,8 @@ impl Run {
             ("trigger", [body, rest @ ..]) if body == "body" => dig(&self.input, rest),
             ("ctx", [variable, rest @ ..]) if variable == "input" => dig(&self.input, rest),
             ("ctx", [variable, rest @ ..]) => dig(self.written(variable)?, rest),
+            ("vars", rest) => dig(self.vars.as_ref()?, rest),
+            ("now", []) => Some(json!(self.now)),
             ("result", rest) => dig(result?, rest),
             ("wait", _) => Some(json!("https://example.com/wh")),
             ("item", rest) => self.item(place).and_then(|(_, item)| dig(&item, rest)),
@@ -128,7 +128,7 @@ fn visible(place: &Place) -> Vec<String> {
 /// One line of a graph condition; a value that leads nowhere is null.
 fn rule_holds(rule: &Rule, lookup: &expr::Lookup) -> bool {
     let value = |value: &Value| match value {
-        Value::String(text) if text.contains("{{") => expr::render(text, lookup).unwrap_or_default(),
+        Value::String(text) if text.contains("{{") => expr::render(text, Mode::Condition, lookup).unwrap_or_default(),
         other => other.clone(),
     };
     let (left, right) = (value(&rule.left), value(&rule.right));

@@ -15,7 +15,10 @@ impl Run {
         // Writes of reset steps are undone.
         let stands = |path: &String| path.is_empty() || self.rows.get(path).is_some_and(|row| row.ended().is_some());
         self.writes.retain(|(path, _, _)| stands(path));
-        self.settle(root);
+        // Vars that had no value when the run started are computed again.
+        if self.compute_vars() {
+            self.settle(root);
+        }
         true
     }
 

@@ -3,7 +3,7 @@
 use super::compile::{Each, Kind, Scope, Target};
 use super::{EdgeState, Exit, Phase, Place, Run, State, Sweep};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Run {
     /// Starts a scope step: fixes the items, or opens the first pass.
@@ -123,5 +123,46 @@ impl Run {
             return self.fail(place, index, status);
         }
         self.succeed(place, index, Value::Null)
+    }
+}
+
+impl Run {
+    /// R4: how a closed scope ended; `None` while a step is idle or active.
+    pub(super) fn result(&self, place: &Place) -> Option<&'static str> {
+        let steps = 0..place.scope.steps.len();
+        if steps.clone().any(|step| self.row(place, step).ended().is_none()) {
+            return None;
+        }
+        let unhandled: Vec<usize> = steps.filter(|step| self.unhandled(place, *step)).collect();
+        let denied = |step: &usize| self.row(place, *step).ended() == Some("denied");
+        Some(match &unhandled[..] {
+            [] => "success",
+            all if all.iter().all(denied) => "denied",
+            _ => "failed",
+        })
+    }
+
+    /// A failure with no live out-edge, from which no path of failed edges leads to a step that ran.
+    pub(super) fn unhandled(&self, place: &Place, step: usize) -> bool {
+        if !self.row(place, step).failed() || place.step(step).tolerates {
+            return false;
+        }
+        if place.out_edges(step).any(|edge| self.edge(place, edge) == EdgeState::Live) {
+            return false;
+        }
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![step];
+        while let Some(from) = todo.pop() {
+            for edge in place.out_edges(from).filter(|edge| self.edge(place, edge) == EdgeState::Failed) {
+                let Target::Step(to) = edge.to else { continue };
+                if self.row(place, to).ran {
+                    return false;
+                }
+                if seen.insert(to) {
+                    todo.push(to);
+                }
+            }
+        }
+        true
     }
 }
