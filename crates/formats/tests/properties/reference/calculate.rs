@@ -52,16 +52,38 @@ pub fn written(number: Fraction) -> Option<Value> {
 
 /// `None` if the operands are not numbers, or the right one is 0 where it divides.
 pub fn calculate(sign: &str, left: &Value, right: &Value) -> Option<Value> {
-    let (left, right) = (read(left)?, read(right)?);
+    let doubles = (left.as_f64()?, right.as_f64()?);
+    if matches!(sign, "/" | "%") && doubles.1 == 0.0 {
+        return None;
+    }
+    let exact = read(left).zip(read(right)).and_then(|(left, right)| exactly(sign, left, right));
+    match exact {
+        Some(exact) => written(exact),
+        // More digits than are calculated exactly.
+        None => {
+            let (left, right) = doubles;
+            let result = match sign {
+                "+" => left + right,
+                "-" => left - right,
+                "*" => left * right,
+                "/" => left / right,
+                _ => left % right,
+            };
+            serde_json::Number::from_f64(result).map(Value::Number)
+        }
+    }
+}
+
+fn exactly(sign: &str, left: Fraction, right: Fraction) -> Option<Fraction> {
     let (a, b, c, d) = (left.over, left.under, right.over, right.under);
-    written(match sign {
-        "+" => fraction(a * d + c * b, b * d),
-        "-" => fraction(a * d - c * b, b * d),
-        "*" => fraction(a * c, b * d),
-        _ if c == 0 => return None,
-        "/" => fraction(a * d, b * c),
+    let (ad, cb, bd) = (a.checked_mul(d)?, c.checked_mul(b)?, b.checked_mul(d)?);
+    Some(match sign {
+        "+" => fraction(ad.checked_add(cb)?, bd),
+        "-" => fraction(ad.checked_sub(cb)?, bd),
+        "*" => fraction(a.checked_mul(c)?, bd),
+        "/" => fraction(ad, b.checked_mul(c)?),
         // The sign of the left operand.
-        _ => fraction((a * d) % (c * b), b * d),
+        _ => fraction(ad % cb, bd),
     })
 }
 

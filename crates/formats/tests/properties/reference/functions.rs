@@ -169,7 +169,9 @@ fn date(time: &Value, add: Option<&str>) -> Option<String> {
     };
     let add: i64 = add.unwrap_or("0d").strip_suffix('d')?.parse().ok()?;
     let (mut year, mut month, mut rest) = (1970, 1, day + add);
-    if rest > days_from(9999, 12, 30) {
+    // Times are in the years -9999 to 9999.
+    const BEFORE_1970: i64 = 11_968 * 365;
+    if rest > days_from(9999, 12, 30) || rest < -BEFORE_1970 {
         return None;
     }
     while rest < 0 {
