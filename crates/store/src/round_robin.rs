@@ -1,5 +1,22 @@
 //! Turns of organisations, the same for every database.
 
+use crate::OrgId;
+use std::collections::BTreeMap;
+
+/// The first job of each organisation, then the second of each, and so on. The oldest job stays the first one, and the
+/// jobs of an organisation keep their order.
+pub fn in_turns<T>(jobs: impl Iterator<Item = T>, org: impl Fn(&T) -> Option<OrgId>) -> impl Iterator<Item = T> {
+    let mut turns: BTreeMap<Option<OrgId>, usize> = BTreeMap::new();
+    let numbered = jobs.map(|job| {
+        let turn = turns.entry(org(&job)).or_default();
+        *turn += 1;
+        (*turn, job)
+    });
+    let mut jobs: Vec<(usize, T)> = numbered.collect();
+    jobs.sort_by_key(|(turn, _)| *turn);
+    jobs.into_iter().map(|(_, job)| job)
+}
+
 /// What an organisation asks for.
 pub struct Queue<T> {
     /// How many attempts of the organisation the node executes already.

@@ -2,14 +2,15 @@
 //! statement, every other job has its own transaction. All commits of a run go to the same task.
 //!
 //! No job waits for a free connection while holding another, so a burst only makes the queue longer and the statements
-//! larger.
+//! larger. Organisations take turns, so the burst of one does not delay the commits of another.
 
 use super::connection::WriterConnection;
 use super::session::{DbResult, Session};
 use super::single;
 use crate::PostgresOptions;
 use crate::evidence::{Effects, SharedKey};
-use crate::{Commit, Error, Position, Refused, Supervisor};
+use crate::round_robin::in_turns;
+use crate::{Commit, Error, OrgId, Position, Refused, Supervisor};
 use async_trait::async_trait;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -24,6 +25,8 @@ const MAX_ROWS: usize = 10_000;
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// The capacity of the queue. When it is full, senders wait, so memory does not grow.
 const QUEUE: usize = 4_096;
+/// The jobs that are taken from the queue at a time, for organisations to take turns.
+const MAX_WAITING: usize = 4_096;
 /// The delay after the database could not be reached.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
@@ -34,6 +37,16 @@ pub type Written = Result<Result<Position, Refused>, Error>;
 enum Job {
     Commit(Commit, oneshot::Sender<Written>),
     Task(Box<dyn Task>),
+}
+
+impl Job {
+    /// The organisation it writes for, if that is known.
+    fn org(&self) -> Option<OrgId> {
+        match self {
+            Job::Commit(commit, _) => Some(commit.auth.org),
+            Job::Task(_) => None,
+        }
+    }
 }
 
 /// Work that needs a transaction.
@@ -136,16 +149,16 @@ async fn run(mut connection: WriterConnection, queue: Arc<Mutex<mpsc::Receiver<J
     let mut waiting: VecDeque<Job> = VecDeque::new();
     let mut taken = Vec::new();
     loop {
-        if waiting.is_empty() && queue.recv_many(&mut taken, MAX_GROUP).await == 0 {
+        if waiting.is_empty() && queue.recv_many(&mut taken, MAX_WAITING).await == 0 {
             break;
         }
         // Jobs that arrived meanwhile join the batch.
-        while waiting.len() + taken.len() < MAX_GROUP
+        while waiting.len() + taken.len() < MAX_WAITING
             && let Ok(job) = queue.try_recv()
         {
             taken.push(job);
         }
-        waiting.extend(taken.drain(..));
+        waiting = in_turns(waiting.drain(..).chain(taken.drain(..)), Job::org).collect();
         let there = match waiting.pop_front() {
             None => true,
             Some(Job::Task(task)) => connection.serve(task).await,

@@ -1,8 +1,9 @@
 //! The only writer connection, on its own thread. It takes all queued jobs, applies them in one transaction and answers
 //! only when that is on disk: many commits share one sync (group commit).
 //!
-//! A group is limited by bytes too, and small jobs pass large ones that do not fit: a commit of a few rows never waits for
-//! many megabytes of other runs.
+//! A group is limited by bytes and by time too, organisations take turns in it, and small jobs pass large ones that do not
+//! fit: a commit of a few rows never waits for many megabytes of other runs, nor for all that another organisation has
+//! queued.
 //!
 //! A failing job must not affect the others. Failures are rare, so jobs share the transaction without savepoints; when
 //! one fails, the transaction is rolled back and each job runs again in its own transaction.
@@ -10,20 +11,26 @@
 use super::apply::{apply, count, error};
 use super::evidence::{Ledger, Tx};
 use crate::evidence::{RunEntry, locked};
-use crate::{Commit, Error, NewRun, Position, Refused, panic_message};
+use crate::round_robin::in_turns;
+use crate::{Commit, Error, NewRun, OrgId, Position, Refused, panic_message};
 use rusqlite::{Connection, TransactionBehavior};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// The maximum number of jobs per transaction.
 const MAX_GROUP: usize = 256;
 /// The maximum number of payload bytes per transaction, beside those of its oldest job.
 const MAX_GROUP_BYTES: usize = 4 * 1024 * 1024;
+/// How long jobs are added to a transaction. The rest of the group is written by the next ones.
+const MAX_GROUP_TIME: Duration = Duration::from_millis(10);
 /// The capacity of the queue. When it is full, senders wait, so memory does not grow.
 const QUEUE: usize = 4_096;
+/// The jobs that are taken from the queue at a time, for organisations to take turns.
+const MAX_WAITING: usize = 4_096;
 
 /// The number of transactions between two checks of the journal's size.
 const JOURNAL_CHECK_INTERVAL: u32 = 64;
@@ -34,6 +41,8 @@ const MAX_JOURNAL: u64 = 96 * 1024 * 1024;
 trait Job: Send {
     /// About how many bytes it writes.
     fn bytes(&self) -> usize;
+    /// The organisation it writes for, if that is known.
+    fn org(&self) -> Option<OrgId>;
     fn run(&mut self, tx: &Tx<'_>, positions: &mut Positions) -> rusqlite::Result<()>;
     /// Reports the outcome of the transaction to the caller.
     fn finish(self: Box<Self>, ended: Result<(), Error>);
@@ -94,8 +103,8 @@ impl Writer {
     }
 
     pub async fn commit(&self, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refused>>, Error> {
-        let bytes = batch.iter().map(weight).sum();
-        self.submit(bytes, move |tx, positions| {
+        let about = About { bytes: batch.iter().map(weight).sum(), org: batch.first().map(|commit| commit.auth.org) };
+        self.submit(about, move |tx, positions| {
             batch.iter().map(|commit| apply_in_savepoint(tx, commit, positions)).collect::<rusqlite::Result<_>>()
         })
         .await
@@ -106,7 +115,7 @@ impl Writer {
         &self,
         job: impl Fn(&Tx<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        self.submit(0, move |tx, _| job(tx)).await
+        self.submit(About::default(), move |tx, _| job(tx)).await
     }
 
     /// Like [`Writer::write`], but leaves none of the overwritten data in the file or its journal.
@@ -114,7 +123,7 @@ impl Writer {
         &self,
         job: impl Fn(&Tx<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        self.submit(0, move |db, positions| {
+        self.submit(About::default(), move |db, positions| {
             positions.truncate_journal = true;
             db.pragma_update_and_check(None, "secure_delete", true, |_| Ok(()))?;
             let done = job(db);
@@ -126,19 +135,26 @@ impl Writer {
 
     async fn submit<T: Send + 'static>(
         &self,
-        bytes: usize,
+        about: About,
         work: impl Fn(&Tx<'_>, &mut Positions) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
         let (answer, answered) = oneshot::channel();
         let gone = || Error::Unavailable("the writer has stopped".into());
-        let job = Box::new(Task { bytes, work, result: None, answer });
+        let job = Box::new(Task { about, work, result: None, answer });
         self.jobs.as_ref().ok_or_else(gone)?.send(job).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 }
 
-struct Task<W, T> {
+/// What the writer needs to know of a job.
+#[derive(Clone, Copy, Default)]
+struct About {
     bytes: usize,
+    org: Option<OrgId>,
+}
+
+struct Task<W, T> {
+    about: About,
     work: W,
     result: Option<T>,
     answer: oneshot::Sender<Result<T, Error>>,
@@ -146,7 +162,11 @@ struct Task<W, T> {
 
 impl<T: Send, W: Fn(&Tx<'_>, &mut Positions) -> rusqlite::Result<T> + Send> Job for Task<W, T> {
     fn bytes(&self) -> usize {
-        self.bytes
+        self.about.bytes
+    }
+
+    fn org(&self) -> Option<OrgId> {
+        self.about.org
     }
 
     fn run(&mut self, tx: &Tx<'_>, positions: &mut Positions) -> rusqlite::Result<()> {
@@ -163,7 +183,7 @@ impl<T: Send, W: Fn(&Tx<'_>, &mut Positions) -> rusqlite::Result<T> + Send> Job 
 }
 
 fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut positions: Positions) {
-    let (mut group, mut waiting) = (Vec::with_capacity(MAX_GROUP), VecDeque::with_capacity(MAX_GROUP));
+    let (mut group, mut waiting) = (VecDeque::with_capacity(MAX_GROUP), VecDeque::with_capacity(MAX_GROUP));
     let mut groups = 0u32;
     while receive(&mut queue, &mut waiting) {
         take_group(&mut waiting, &mut group);
@@ -174,6 +194,8 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
             group.clear();
             positions.ledger.close();
         }
+        // What the transaction had no time for is next.
+        group.drain(..).rev().for_each(|job| waiting.push_front(job));
         if std::mem::take(&mut positions.truncate_journal) {
             // Waits for current readers. If they block the truncation, the next journal check restarts the journal.
             let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
@@ -200,7 +222,7 @@ fn receive(queue: &mut mpsc::Receiver<Box<dyn Job>>, waiting: &mut VecDeque<Box<
             None => return false,
         }
     }
-    while waiting.len() < MAX_GROUP
+    while waiting.len() < MAX_WAITING
         && let Ok(job) = queue.try_recv()
     {
         waiting.push_back(job);
@@ -208,37 +230,39 @@ fn receive(queue: &mut mpsc::Receiver<Box<dyn Job>>, waiting: &mut VecDeque<Box<
     true
 }
 
-/// Moves the next group: the oldest job, so that each gets its turn, and the small ones that fit beside it. Their order
-/// does not matter: what depends on a write is sent when that write has been answered.
-fn take_group(waiting: &mut VecDeque<Box<dyn Job>>, group: &mut Vec<Box<dyn Job>>) {
+/// Moves the next group: the oldest job, so that each gets its turn, and the small ones that fit beside it, of each
+/// organisation one after the other. Their order does not matter: what depends on a write is sent when that write has
+/// been answered.
+fn take_group(waiting: &mut VecDeque<Box<dyn Job>>, group: &mut VecDeque<Box<dyn Job>>) {
     // The oldest does not count: it may be too large for a group, and the small ones must not wait for it as well.
     let mut bytes = 0;
-    for job in std::mem::take(waiting) {
+    for job in in_turns(std::mem::take(waiting).into_iter(), |job| job.org()) {
         if group.is_empty() {
-            group.push(job);
-        } else if bytes + job.bytes() <= MAX_GROUP_BYTES {
+            group.push_back(job);
+        } else if group.len() < MAX_GROUP && bytes + job.bytes() <= MAX_GROUP_BYTES {
             bytes += job.bytes();
-            group.push(job);
+            group.push_back(job);
         } else {
             waiting.push_back(job);
         }
     }
 }
 
-/// Writes a group in one transaction, or each job in its own if one of them fails.
-fn write_group(connection: &mut Connection, group: &mut Vec<Box<dyn Job>>, positions: &mut Positions) {
-    let begun = std::time::Instant::now();
-    let written = transact(connection, group, positions);
-    metrics::histogram!("stepwell_commit_batch_size").record(group.len() as f64);
+/// Writes a group in one transaction, or each job in its own if one of them fails. Leaves the jobs for which there was
+/// no time.
+fn write_group(connection: &mut Connection, group: &mut VecDeque<Box<dyn Job>>, positions: &mut Positions) {
+    let begun = Instant::now();
+    let written = transact(connection, group.make_contiguous(), positions);
+    metrics::histogram!("stepwell_commit_batch_size").record(*written.as_ref().unwrap_or(&group.len()) as f64);
     metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
     match written {
-        Ok(()) => group.drain(..).for_each(|job| job.finish(Ok(()))),
+        Ok(written) => group.drain(..written).for_each(|job| job.finish(Ok(()))),
         Err(Failed::Commit(failed)) => group.drain(..).for_each(|job| job.finish(Err(error(&failed)))),
         Err(Failed::Locked(key)) => group.drain(..).for_each(|job| job.finish(Err(locked(key)))),
         Err(Failed::Job(_)) => {
             for mut job in group.drain(..) {
                 let alone = transact(connection, std::slice::from_mut(&mut job), positions);
-                job.finish(alone.map_err(|failed| match failed {
+                job.finish(alone.map(drop).map_err(|failed| match failed {
                     Failed::Job(failed) | Failed::Commit(failed) => error(&failed),
                     Failed::Locked(key) => locked(key),
                 }));
@@ -267,22 +291,32 @@ enum Failed {
     Locked([u8; 4]),
 }
 
-fn transact(connection: &mut Connection, group: &mut [Box<dyn Job>], positions: &mut Positions) -> Result<(), Failed> {
+/// Writes as many of the jobs, from the first on, as there is time for. Returns how many.
+fn transact(
+    connection: &mut Connection,
+    group: &mut [Box<dyn Job>],
+    positions: &mut Positions,
+) -> Result<usize, Failed> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(Failed::Commit)?;
     positions.counted.clear();
     let tallied = Tx::begin(&tx, &mut positions.ledger).map_err(Failed::Commit)?.map_err(Failed::Locked)?;
+    let (begun, mut written) = (Instant::now(), 0);
     for job in group {
         job.run(&tallied, positions).map_err(Failed::Job)?;
+        written += 1;
+        if begun.elapsed() >= MAX_GROUP_TIME {
+            break;
+        }
     }
     for (counter, delta) in &positions.counted {
         count(&tx, counter, *delta).map_err(Failed::Job)?;
     }
-    let written = tallied.finish().map_err(Failed::Job)?;
+    let tally = tallied.finish().map_err(Failed::Job)?;
     // If it is unknown what is on disk, the tally is read again.
     positions.ledger.close();
     tx.commit().map_err(Failed::Commit)?;
-    positions.ledger.open(written);
-    Ok(())
+    positions.ledger.open(tally);
+    Ok(written)
 }
 
 /// Applies a commit so that it can be refused without affecting the rest of the batch.
@@ -362,12 +396,16 @@ mod tests {
         }
     }
 
-    /// A job of this many bytes that writes nothing.
-    struct Sized(usize);
+    /// A job of this many bytes, and of an organisation, that writes nothing.
+    struct Sized(usize, i64);
 
     impl Job for Sized {
         fn bytes(&self) -> usize {
             self.0
+        }
+
+        fn org(&self) -> Option<OrgId> {
+            Some(OrgId(self.1))
         }
 
         fn run(&mut self, _: &Tx<'_>, _: &mut Positions) -> rusqlite::Result<()> {
@@ -382,18 +420,69 @@ mod tests {
         const LARGE: usize = MAX_GROUP_BYTES + 1;
         let mut waiting: VecDeque<Box<dyn Job>> = VecDeque::new();
         for bytes in [LARGE, LARGE + 1, 10, 20, LARGE + 2] {
-            waiting.push_back(Box::new(Sized(bytes)));
+            waiting.push_back(Box::new(Sized(bytes, 1)));
         }
         let mut groups = Vec::new();
         while !waiting.is_empty() {
-            let mut group = Vec::new();
+            let mut group = VecDeque::new();
             take_group(&mut waiting, &mut group);
             if groups.is_empty() {
-                waiting.push_back(Box::new(Sized(30)));
+                waiting.push_back(Box::new(Sized(30, 1)));
             }
             groups.push(group.iter().map(|job| job.bytes()).collect::<Vec<_>>());
         }
         assert_eq!(groups, [vec![LARGE, 10, 20], vec![LARGE + 1, 30], vec![LARGE + 2]]);
+    }
+
+    #[test]
+    fn organisations_take_turns_and_none_is_left_out() {
+        let mut waiting: VecDeque<Box<dyn Job>> = VecDeque::new();
+        (0..1_000).for_each(|n| waiting.push_back(Box::new(Sized(n, 1))));
+        (2_000..2_003).for_each(|n| waiting.push_back(Box::new(Sized(n, 2))));
+        let mut group = VecDeque::new();
+        take_group(&mut waiting, &mut group);
+        let first: Vec<usize> = group.iter().take(8).map(|job| job.bytes()).collect();
+        assert_eq!((first, group.len()), (vec![0, 2_000, 1, 2_001, 2, 2_002, 3, 4], MAX_GROUP));
+        group.clear();
+        take_group(&mut waiting, &mut group);
+        assert_eq!((group[0].bytes(), group.len()), (MAX_GROUP - 3, MAX_GROUP));
+    }
+
+    /// A job that takes longer than there is time for a group.
+    struct Slow;
+
+    impl Job for Slow {
+        fn bytes(&self) -> usize {
+            0
+        }
+
+        fn org(&self) -> Option<OrgId> {
+            None
+        }
+
+        fn run(&mut self, _: &Tx<'_>, _: &mut Positions) -> rusqlite::Result<()> {
+            let begun = Instant::now();
+            while begun.elapsed() < MAX_GROUP_TIME {}
+            Ok(())
+        }
+
+        fn finish(self: Box<Self>, ended: Result<(), Error>) {
+            ended.expect("it is written");
+        }
+    }
+
+    #[test]
+    fn a_transaction_ends_when_its_time_is_over_and_leaves_the_rest_to_the_next() {
+        let mut db = Connection::open_in_memory().expect("memory");
+        super::super::schema::migrate(&mut db).expect("schema");
+        let counted = BTreeMap::new();
+        let mut positions = Positions { last: 0, counted, truncate_journal: false, ledger: Ledger::default() };
+        let mut group: VecDeque<Box<dyn Job>> = VecDeque::new();
+        (0..3).for_each(|_| group.push_back(Box::new(Slow)));
+        for left in [2, 1, 0] {
+            write_group(&mut db, &mut group, &mut positions);
+            assert_eq!(group.len(), left);
+        }
     }
 
     #[test]
