@@ -3,7 +3,7 @@
 
 A mention is all that this can see: whether the test proves anything is for its reader. Text of the documents does not
 count. `<!-- tested: NAME -->` in a document names the test of the promise before it, and that test must exist; so must
-every test that docs/conformance names.
+every test that docs/conformance names, and the tests in the last column of the tables of docs/security.md.
 Commands are not listed yet. The list is written to target/coverage.md.
 """
 
@@ -31,7 +31,7 @@ def split():
     """The code and the tests, by file. Unit tests are at the end of their file."""
     code, tests = {}, read("crates/*/tests/**/*")
     for path, text in read("crates/*/src/**/*.rs").items():
-        whole = path.endswith("/tests.rs") or "/tests/" in path
+        whole = path.endswith("/tests.rs") or "/tests/" in path or text.startswith("//! Tests of")
         before, mark, after = ("", "", text) if whole else text.partition("#[cfg(test)]\nmod tests {")
         code[path] = before
         if whole or mark:
@@ -104,7 +104,15 @@ def main():
             faults.append(f"{kind} {name}: {place} mentions it now; remove it from GAPS")
     faults += [f"{name}: no longer in the code; remove it from GAPS" for name in sorted(GAPS - seen)]
     for path, text in sorted(read("docs/*.md").items()):
-        for name in re.findall(r"<!-- tested: (\w+) -->", text):
+        promised = re.findall(r"<!-- tested: (\w+) -->", text)
+        # Each row of the tables of threats ends with the tests that prove it.
+        threats = [row for row in text.split("\n") if row.startswith("| ")] if path == "docs/security.md" else []
+        for row in threats[1:]:
+            named = re.findall(r"`(\w+_\w+)`", row.rstrip(" |").rpartition(" | ")[2])
+            promised += named
+            if not named and not row.startswith(("| ---", "| threat |")):
+                faults.append(f"{path}: no test is named for: {row[:80]}")
+        for name in promised:
             place = next((test for test in sorted(tests) if re.search(rf"\bfn {name}\(", tests[test])), None)
             rows.append(f"| promise of {path} | `{name}` | {place or 'none'} |")
             if place is None:
