@@ -40,6 +40,8 @@ enum Command {
     Check(commands::check::Args),
     /// Draw a definition
     Graph(commands::graph::Args),
+    /// Print the JSON Schema of definitions, for editors
+    Schema(commands::schema::Args),
     /// Simulate a definition on virtual time, with random results, crashes and repeated events
     Simulate(commands::simulate::Args),
     /// Run the test cases beside definitions (*.test.yaml) on virtual time
@@ -140,6 +142,7 @@ fn main() -> ExitCode {
         Command::Mcp(args) => commands::mcp::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Graph(args) => commands::graph::run(args),
+        Command::Schema(args) => commands::schema::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::Test(args) => commands::test::run(args),
         Command::Run(args) => commands::run::run(args),

@@ -4,11 +4,16 @@ use crate::code;
 use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::source::{Entry, Node, Value, join_key};
+use crate::vocabulary::{ANY, Object, Shape, UNKNOWN, WORKFLOW};
 use stepwell_core::quote::quote;
 
 /// An object being read. A field that was not taken is reported as a fault by [`Fields::finish`].
 pub struct Fields<'d> {
     pub place: Place,
+    /// What fields there are.
+    object: &'static Object,
+    /// The shape of values under the author's own names.
+    inner: &'static Shape,
     layers: Vec<Layer<'d>>,
     /// All requested names, for suggestions.
     known: Vec<&'static str>,
@@ -26,11 +31,14 @@ struct Layer<'d> {
 pub struct Field<'d> {
     pub node: &'d Node,
     pub place: Place,
+    pub shape: &'static Shape,
 }
 
 impl<'d> Fields<'d> {
     pub fn of_root(root: &'d Node, draft: &mut Draft<'d>) -> Option<Fields<'d>> {
-        Fields::of(&Field { node: root, place: Place { path: String::new(), span: root.span } }, draft)
+        static ROOT: Shape = Shape::Object(&WORKFLOW);
+        let place = Place { path: String::new(), span: root.span };
+        Fields::of(&Field { node: root, place, shape: &ROOT }, draft)
     }
 
     pub fn of(field: &Field<'d>, draft: &mut Draft<'d>) -> Option<Fields<'d>> {
@@ -39,7 +47,8 @@ impl<'d> Fields<'d> {
             return None;
         };
         let layer = Layer { entries, path: field.place.path.clone(), used: vec![false; entries.len()] };
-        Some(Fields { place: field.place.clone(), layers: vec![layer], known: Vec::new() })
+        let (object, inner) = (field.shape.object().unwrap_or(&UNKNOWN), field.shape.inner());
+        Some(Fields { place: field.place.clone(), object, inner, layers: vec![layer], known: Vec::new() })
     }
 
     /// Adds the fields of another object to this one; the first object that has a field wins.
@@ -56,6 +65,14 @@ impl<'d> Fields<'d> {
 
     /// The field, even if it is null.
     pub fn take_raw(&mut self, name: &'static str) -> Option<Field<'d>> {
+        let shape = self.object.find(name).map(|def| &def.shape);
+        // The tests of the schema find fields that are read but not described.
+        #[cfg(test)]
+        assert!(shape.is_some() || self.object.open, "`{name}` of `{}` is missing in `vocabulary/`", self.object.name);
+        self.find(name, shape.unwrap_or(&ANY))
+    }
+
+    fn find(&mut self, name: &'static str, shape: &'static Shape) -> Option<Field<'d>> {
         if !self.known.contains(&name) {
             self.known.push(name);
         }
@@ -64,7 +81,7 @@ impl<'d> Fields<'d> {
             for (entry, used) in layer.entries.iter().zip(&mut layer.used) {
                 if entry.key == name {
                     *used = true;
-                    found = found.or_else(|| Some(field(entry, &layer.path)));
+                    found = found.or_else(|| Some(field(entry, &layer.path, shape)));
                 }
             }
         }
@@ -108,9 +125,10 @@ impl<'d> Fields<'d> {
 
     /// All entries, in order, for objects whose keys are the author's own names.
     pub fn into_entries(self) -> impl Iterator<Item = (&'d Entry, Field<'d>)> {
+        let inner = self.inner;
         self.layers
             .into_iter()
-            .flat_map(|layer| layer.entries.iter().map(move |entry| (entry, field(entry, &layer.path))))
+            .flat_map(move |layer| layer.entries.iter().map(move |entry| (entry, field(entry, &layer.path, inner))))
     }
 
     /// The place of the key itself.
@@ -126,7 +144,7 @@ impl<'d> Fields<'d> {
     /// Takes fields that the engine does not use.
     pub fn ignore(&mut self, names: &[&'static str]) {
         for name in names {
-            self.take_raw(name);
+            self.find(name, &ANY);
         }
         self.known.retain(|known| !names.contains(known));
     }
@@ -166,9 +184,9 @@ impl<'d> Fields<'d> {
     }
 }
 
-fn field<'d>(entry: &'d Entry, parent: &str) -> Field<'d> {
+fn field<'d>(entry: &'d Entry, parent: &str, shape: &'static Shape) -> Field<'d> {
     let span = entry.value.span.or(entry.key_span);
-    Field { node: &entry.value, place: Place { path: join_key(parent, &entry.key), span } }
+    Field { node: &entry.value, place: Place { path: join_key(parent, &entry.key), span }, shape }
 }
 
 fn key_place(entry: &Entry, parent: &str) -> Place {

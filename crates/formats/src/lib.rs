@@ -8,6 +8,8 @@
 //! | fields of every definition | `common.rs`, `vars.rs`, `trigger/` |
 //! | when schedules fire | `cron.rs` |
 //! | configuration files | `document.rs` |
+//! | what fields there are | `vocabulary/` |
+//! | the JSON Schema of definitions | `schema/` |
 //! | step types | `kinds/` |
 //! | the dialects | `tasks.rs`, `flow/`, `graph/` |
 //!
@@ -24,11 +26,13 @@ mod flow;
 mod graph;
 mod kinds;
 mod render;
+pub mod schema;
 mod source;
 mod tasks;
 mod trigger;
 mod values;
 mod vars;
+mod vocabulary;
 
 pub use document::document;
 pub use fault::{Fault, Faults, Severity};

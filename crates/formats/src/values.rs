@@ -14,7 +14,7 @@ use stepwell_core::template::{Template, TemplateFault};
 use stepwell_core::time::Millis;
 
 /// The unit of a bare number that is used as a duration.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     Seconds,
     Millis,
@@ -124,8 +124,9 @@ impl<'d> Draft<'d> {
         fields.take(name).and_then(|field| self.boolean(&field)).unwrap_or(default)
     }
 
-    /// A whole number in a range; editors may write it as text.
+    /// A whole number in a range, which must be that of the field; editors may write it as text.
     pub fn integer(&mut self, field: &Field<'d>, range: RangeInclusive<u32>) -> Option<u32> {
+        debug_assert!(field.shape.is_unknown() || field.shape.range() == range, "{}", field.place.path);
         let number = match &field.node.value {
             Value::Number(number) => number.as_f64(),
             Value::String(text) => text.trim().parse::<u32>().ok().map(f64::from),
@@ -144,6 +145,7 @@ impl<'d> Draft<'d> {
     }
 
     pub fn duration(&mut self, field: &Field<'d>, unit: Unit) -> Option<Millis> {
+        debug_assert!(field.shape.is_unknown() || field.shape.unit() == unit, "{}", field.place.path);
         let mut too_long = false;
         let found = match &field.node.value {
             Value::Number(number) => number.as_f64().and_then(|n| {
@@ -186,9 +188,11 @@ impl<'d> Draft<'d> {
         Some(found)
     }
 
-    /// One of several choices.
+    /// One of several choices, which must be those of the field.
     pub fn choice<T: Copy>(&mut self, field: &Field<'d>, choices: &[(&'static str, T)]) -> Option<T> {
         let text = self.text(field)?;
+        let same = || choices.iter().map(|(name, _)| *name).eq(field.shape.choices().iter().copied());
+        debug_assert!(field.shape.is_unknown() || same(), "{}", field.place.path);
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
             return Some(*choice);
         }
@@ -205,7 +209,11 @@ impl<'d> Draft<'d> {
             return Vec::new();
         };
         let place = |n: usize, node: &Node| Place { path: format!("{}[{n}]", field.place.path), span: node.span };
-        items.iter().enumerate().map(|(n, node)| Field { node, place: place(n, node) }).collect()
+        items
+            .iter()
+            .enumerate()
+            .map(|(n, node)| Field { node, place: place(n, node), shape: field.shape.inner() })
+            .collect()
     }
 
     /// A list, or a single string that stands for a list of one.

@@ -22,6 +22,7 @@ pub mod queries;
 pub mod restore;
 pub mod run;
 pub mod runs;
+pub mod schema;
 pub mod secrets;
 pub mod serve;
 pub mod simulate;

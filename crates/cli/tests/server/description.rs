@@ -131,3 +131,25 @@ fn only_what_is_the_users_own_may_be_anything() {
     let new: Vec<&String> = found.iter().filter(|place| !ANY.contains(&place.as_str())).collect();
     assert!(new.is_empty(), "these may be anything, and no reason is given: {new:?}");
 }
+
+/// Editors read the schema of definitions from a server, or ask the binary for it.
+#[test]
+fn the_schemas_of_definitions_are_served_and_printed() {
+    let place = Installation::new();
+    let server = place.serve();
+    let anyone = server.without_key();
+    for dialect in ["all", "tasks", "flow", "graph"] {
+        let served = anyone.get(&format!("/schema/{dialect}.json")).is(200).json();
+        let printed: Value = serde_json::from_str(&place.stepwell(&["schema", dialect])).unwrap();
+        assert_eq!(served, printed, "{dialect}");
+        assert_eq!(served["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        for (field, dialects) in [("tasks", "all tasks"), ("flow", "all flow"), ("nodes", "all graph")] {
+            let there = served["properties"].get(field).is_some();
+            assert_eq!(there, dialects.split(' ').any(|name| name == dialect), "{field} of {dialect}");
+        }
+    }
+    let other = anyone.get("/schema/yaml.json").is(404).json();
+    assert_eq!(other["code"], "not-found");
+    let refused = place.stepwell(&["schema", "yaml"]);
+    assert!(refused.contains("known: all, tasks, flow, graph"), "{refused}");
+}

@@ -19,7 +19,9 @@ use crate::fields::{Field, Fields, quoted};
 use crate::kinds::{self, Defaults, ParsedKind, Rules};
 use crate::tasks;
 use crate::values::name_fault;
-use canvas::{COSMETIC, label, unique_labels, written};
+use crate::vocabulary::{ANY, EDGE_IGNORED};
+pub use canvas::COSMETIC;
+use canvas::{label, unique_labels, written};
 use config::{DefaultBranch, NodeFlags, NodeType};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -90,7 +92,7 @@ struct Ends<'d> {
 fn ends<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Ends<'d>> {
     let mut fields = Fields::of(field, draft)?;
     fields.ignore(&COSMETIC);
-    fields.ignore(&["edgeID", "id", "type", "label", "data"]);
+    fields.ignore(EDGE_IGNORED);
     let from = fields.take_one(&["upstreamNodeID", "source"], draft).map(|(_, field)| field);
     let to = fields.take_one(&["downstreamNodeID", "target"], draft).map(|(_, field)| field);
     let handle = fields.take("sourceHandle").filter(|handle| draft.text(handle).is_some());
@@ -139,16 +141,13 @@ fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, context: &NodeContext<'d>)
     // React Flow puts everything into `data`, perhaps with a nodeConfig inside that too.
     if let Some(inner) = field.node.get("data").and_then(|data| data.get("nodeConfig")) {
         let place = Place { path: format!("{}.data.nodeConfig", field.place.path), span: inner.span };
-        fields.add_layer(&Field { node: inner, place }, draft);
+        fields.add_layer(&Field { node: inner, place, shape: &ANY }, draft);
     }
     fields.ignore(&COSMETIC);
     fields.ignore(&["label", "description", "nodeConfig", "config", "data", "type"]);
     let kind = fields.take("nodeType").or(react_type).and_then(|field| NodeType::read(draft, &field));
-    if kind.is_none()
-        && field.node.get("nodeType").is_none()
-        && field.node.get("type").is_none()
-        && !fields.has("nodeType")
-    {
+    let given = |name: &str| field.node.get(name).is_some_and(|node| !node.is_null());
+    if kind.is_none() && !given("nodeType") && !given("type") && !fields.has("nodeType") {
         kinds::missing(draft, &fields, "nodeType");
     }
     let label = label(field.node);

@@ -10,6 +10,7 @@ use crate::draft::Draft;
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
 use crate::source::Value;
+use crate::vocabulary::SCHEDULE_FIELDS;
 use serde_json::Value as Json;
 use stepwell_core::definition::{CatchUp, Cron, Overlap, Repeated, Skipped, Trigger, Webhook};
 use stepwell_core::time::Time;
@@ -19,8 +20,6 @@ const CRON_HINT: &str = "write minute, hour, day, month and weekday, such as `0 
                          a field is *, 5, 1-5, */15 or several with commas";
 const CRON_FIELDS: [&str; 3] = ["cron", "cron_expression", "schedule"];
 const NAMES: [&str; 4] = ["api", "webhook", "cron", "at"];
-/// Fields that only some kinds of trigger have.
-const ELSEWHERE: [&str; 7] = ["timezone", "tz", "when_skipped", "when_repeated", "overlap", "catch_up", "input"];
 
 pub fn read<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Vec<Trigger> {
     let given = fields.take_one(&["trigger", "triggers"], draft).map(|(_, field)| field);
@@ -130,7 +129,7 @@ fn object<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Trigger> {
     } else {
         ("an api trigger", Some(Trigger::Api))
     };
-    fields.finish(draft, what, &ELSEWHERE);
+    fields.finish(draft, what, SCHEDULE_FIELDS);
     trigger
 }
 

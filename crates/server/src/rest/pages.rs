@@ -1,15 +1,17 @@
-//! Pages and probes that need no key: health, the OpenAPI description and the reference.
+//! Pages and probes that need no key: health, the OpenAPI description and the reference, the schemas of definitions.
 
 use crate::app::App;
 use crate::error::Problem;
 use axum::Router;
-use axum::extract::State;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::extract::{Path, State};
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{Html, IntoResponse};
 use axum::routing::get;
 use bytes::Bytes;
+use std::sync::LazyLock;
 use std::time::Duration;
+use stepwell_formats::schema::{Which, schema};
 use utoipa::openapi::OpenApi;
 
 /// Timeout of a probe: they come every few seconds.
@@ -32,12 +34,32 @@ pub fn router(api: &OpenApi) -> Router<App> {
     let described = move || async move { ([(CONTENT_TYPE, "application/json")], description) };
     Router::new()
         .route("/openapi.json", get(described))
+        .route("/schema/{file}", get(definition_schema))
         .route("/docs", get(async || ([POLICY], Html(REFERENCE))))
         .route("/docs/reference.js", get(async || ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT)))
         .route("/docs/approve.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], APPROVE)))
         .route("/docs/reference.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)))
         .route("/healthz", get(async || ([(CACHE_CONTROL, "no-store")], "ok\n")))
         .route("/readyz", get(ready))
+}
+
+/// `GET /schema/{all,tasks,flow,graph}.json`: the JSON Schema of definitions, for editors. Any page may read it.
+async fn definition_schema(Path(file): Path<String>) -> Result<impl IntoResponse, Problem> {
+    static TEXTS: LazyLock<Vec<(String, Bytes)>> = LazyLock::new(|| {
+        let text = |which| Bytes::from(schema(which).to_string());
+        Which::NAMES.iter().map(|(name, which)| (format!("{name}.json"), text(*which))).collect()
+    });
+    let found = TEXTS.iter().find(|(name, _)| *name == file).map(|(_, text)| text.clone());
+    let why = || "the schemas are all.json, tasks.json, flow.json and graph.json".to_owned();
+    let text = found.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "not-found", why()))?;
+    Ok((
+        [
+            (CONTENT_TYPE, "application/schema+json"),
+            (CACHE_CONTROL, "public, max-age=3600"),
+            (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        ],
+        text,
+    ))
 }
 
 /// 200 when the server is ready: the store responds, all background tasks run, and the server is not stopping.
