@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the SDKs against the real binary (STEPWELL_BINARY, else the debug build).
-# Usage: clients.sh python|typescript
+# Tests the SDKs and the extension for editors against the real binary (STEPWELL_BINARY, else the debug build).
+# Usage: clients.sh python|typescript|editor
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,8 +36,13 @@ case ${1:-} in
     packages sdk/typescript
     npm --prefix sdk/typescript test --silent
     ;;
+  editor)
+    packages editors/vscode
+    npm --prefix editors/vscode test --silent
+    npm --prefix editors/vscode run --silent package
+    ;;
   *)
-    echo "usage: clients.sh python|typescript" >&2
+    echo "usage: clients.sh python|typescript|editor" >&2
     exit 2
     ;;
 esac

@@ -122,7 +122,7 @@ def parts():
     yield Part("MCP interoperability", ["bash", "scripts/mcp.sh"], env=binary)
     yield Part("list of what tests mention", ["python3", "scripts/coverage.py"])
     yield Part("planted bugs", ["bash", "scripts/mutants.sh"], busy=True)
-    for name, what in [("SDK for Python", "python"), ("SDK for TypeScript", "typescript")]:
+    for name, what in [("SDK for Python", "python"), ("SDK for TypeScript", "typescript"), ("editor", "editor")]:
         yield Part(name, ["bash", "scripts/clients.sh", what], env=binary)
 
 
