@@ -6,6 +6,7 @@
 
 mod agents;
 mod broken;
+mod commands;
 mod everyday;
 mod fairness;
 mod harness;
