@@ -68,6 +68,10 @@ fn shape(expr: &Expr) -> String {
             Node::Literal(Literal::Text(text)) => Value::from(&**text).to_string(),
             Node::Path(path) => path.to_string(),
             Node::Not(of) => format!("!{}", print(expr, *of, 6)),
+            // Without parentheses the sign would be a part of the number.
+            Node::Negate { of, .. } if matches!(expr.node(*of), Node::Literal(Literal::Number(..))) => {
+                format!("-({})", print(expr, *of, 0))
+            }
             Node::Negate { of, .. } => format!("-{}", print(expr, *of, 6)),
             Node::Calculate { operation, left, right, .. } => {
                 let own = level(node);

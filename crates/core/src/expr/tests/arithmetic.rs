@@ -16,7 +16,7 @@ fn arithmetic_binds_tighter_than_comparisons_and_looser_than_defaults() {
     check_shape("x ?? (0 + 1)", "x ?? (0 + 1)");
     check_shape("-a * b", "-a * b");
     check_shape("-(a * b)", "-(a * b)");
-    check_shape("- 1", "-1");
+    check_shape("- 1", "-(1)");
     check_shape("a - -1", "a - -1");
     check_shape("a - -b", "a - -b");
     check_shape("a-b", "a-b");
