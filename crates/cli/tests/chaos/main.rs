@@ -26,6 +26,9 @@ use std::time::{Duration, Instant};
 use stepwell_testing::Cluster;
 use villain::{Deeds, Villain};
 
+/// For how many seconds the villains do what they do, unless somebody says otherwise.
+const USUAL: u64 = 25;
+
 /// What was seen that must not be.
 #[derive(Default)]
 pub struct Trouble(Mutex<Vec<String>>);
@@ -40,7 +43,7 @@ impl Trouble {
 fn whatever_happens_to_nodes_and_database_acknowledged_runs_come_to_their_right_end() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let seed = number("STEPWELL_CHAOS_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    let seconds = number("STEPWELL_CHAOS_SECONDS").unwrap_or(25);
+    let seconds = number("STEPWELL_CHAOS_SECONDS").unwrap_or(USUAL);
     println!("STEPWELL_CHAOS_SEED={seed} STEPWELL_CHAOS_SECONDS={seconds}");
     let cluster = Cluster::start();
     let nodes: Vec<Node> = (0..3).map(|n| Node::new(format!("node-{n}"), &cluster)).collect();
@@ -59,8 +62,8 @@ fn whatever_happens_to_nodes_and_database_acknowledged_runs_come_to_their_right_
         scope.spawn(|| clients.call_back(Chance::new(seed, 1), &outside));
         scope.spawn(|| clients.watch_limit(Chance::new(seed, 2)));
         std::thread::scope(|scope| {
-            for (node, part) in nodes.iter().zip(10..) {
-                scope.spawn(move || villain(part).haunt(node));
+            for (node, n) in nodes.iter().zip(0..) {
+                scope.spawn(move || villain(10 + n as u64).haunt(node, 2 * n));
             }
             scope.spawn(|| villain(3).haunt_database(&cluster));
             let clients = &clients;
@@ -88,6 +91,8 @@ fn whatever_happens_to_nodes_and_database_acknowledged_runs_come_to_their_right_
         panic!("STEPWELL_CHAOS_SEED={seed}\n{}\n{logs}\n{}", deeds.told(), wrong.join("\n\n"));
     }
     assert!(runs as u64 > seconds, "hardly anything was started");
+    let missing = deeds.missing();
+    assert!(seconds < USUAL || missing.is_empty(), "these deeds are missing: {missing:?}\n{}", deeds.told());
 }
 
 /// Waits until everything has come to its end on nodes that are well; what has not.

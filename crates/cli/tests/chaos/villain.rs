@@ -8,6 +8,10 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use stepwell_testing::Cluster;
 
+/// One of each must happen in a run of the usual length. The villains of three nodes begin two kinds apart.
+pub const KINDS: [&str; 6] =
+    ["is killed", "stands still", "is cut off", "hears nothing", "is asked to stop", "the database loses its power"];
+
 /// What was done, for people.
 #[derive(Default)]
 pub struct Deeds(Mutex<Vec<String>>);
@@ -23,6 +27,12 @@ impl Deeds {
 
     pub fn count(&self) -> usize {
         self.0.lock().unwrap().len()
+    }
+
+    /// The kinds of which there was none.
+    pub fn missing(&self) -> Vec<&'static str> {
+        let told = self.told();
+        KINDS.into_iter().filter(|kind| !told.contains(kind)).collect()
     }
 }
 
@@ -48,9 +58,11 @@ impl Villain<'_> {
         self.deeds.note(self.begun, what);
     }
 
-    /// In the end the node runs and reaches its database.
-    pub fn haunt(mut self, node: &Node) {
+    /// In the end the node runs and reaches its database. The first deed is given, and every kind is done once before any
+    /// is repeated.
+    pub fn haunt(mut self, node: &Node, first: usize) {
         let beyond = u64::try_from(LEASE.as_millis()).unwrap();
+        let mut kinds = (first..first + 6).map(|kind| kind % 6);
         loop {
             self.rest(500, 4_000);
             if self.is_over() {
@@ -60,7 +72,8 @@ impl Villain<'_> {
                 self.trouble.note(format!("{} has ended by itself\n{}", node.name, node.last_words()));
                 return node.start();
             }
-            match self.chance.below(6) {
+            let kind = kinds.next().unwrap_or_else(|| self.chance.below(6));
+            match kind {
                 0 => {
                     self.note(&format!("{} is killed", node.name));
                     node.kill();
