@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the tests need and this machine lacks: Python with venv, for oracles and clients from PyPI; PostgreSQL and
 # PgBouncer, for the suites on a database (the service that the package starts is not used); Node and Chromium, for the
-# dashboard, its browser tests, and MCP clients and servers; cargo-deny, for licences and advisories.
+# dashboard, its browser tests, and MCP clients and servers; systemd-analyze, for the unit; cargo-deny, for licences and
+# advisories.
 #
 # `setup.sh --missing` installs nothing and prints what is missing, on one line.
 set -euo pipefail
@@ -13,6 +14,7 @@ packages=()
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3 python3-venv)
 command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || packages+=(postgresql)
 command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || packages+=(pgbouncer)
+command -v systemd-analyze >/dev/null || packages+=(systemd)
 command -v npm >/dev/null || packages+=(nodejs npm)
 command -v chromium >/dev/null || packages+=(chromium)
 deny=yes

@@ -6,11 +6,11 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use stepwell_core::event::FailureKind;
-use stepwell_engine::{Kinds, StepCall};
+use stepwell_engine::StepCall;
 
 const LIMIT: Duration = Duration::from_secs(1);
-/// From the limit to the answer, on a machine that has other things to do.
-const LEEWAY: Duration = Duration::from_secs(2);
+/// From the limit to the answer, on a machine that has other things to do. What is not stopped never ends.
+const LEEWAY: Duration = Duration::from_secs(30);
 
 const LATE: [(&str, &str); 13] = [
     ("a tight loop", "while (true) {}"),
@@ -121,33 +121,22 @@ async fn what_was_logged_before_a_bomb_is_kept() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_steps_go_on_beside_bombs() {
     let kinds = javascript(std::thread::available_parallelism().unwrap().get());
-    let calm = latency(&kinds).await;
     let bombs: Vec<_> = LATE[..4]
         .iter()
         .map(|(_, code)| {
-            let (kinds, call) = (kinds.clone(), limited(code));
-            tokio::spawn(async move { failure(run(&kinds, call).await).0 })
+            let (kinds, call) = (kinds.clone(), StepCall { timeout: LONG, ..limited(code) });
+            tokio::spawn(async move { run(&kinds, call).await })
         })
         .collect();
-    let beside = latency(&kinds).await;
-    for bomb in bombs {
-        assert_eq!(&*bomb.await.unwrap().code, "timeout");
-    }
-    println!("a tool call takes {calm:?} alone and {beside:?} beside bombs on every worker");
-    assert!(beside < calm * 10 + Duration::from_millis(1), "{beside:?}");
-}
-
-/// What a call takes that has nothing to do with code; the median of many.
-async fn latency(kinds: &Kinds) -> Duration {
     let tool = kinds.get("tool").unwrap();
-    let mut all = Vec::new();
-    for _ in 0..2_000 {
-        let begun = Instant::now();
-        let input = Arc::new(json!({"tool": "echo", "args": {"value": 1}}));
+    let began = Instant::now();
+    for n in 0..2_000 {
+        let input = Arc::new(json!({"tool": "echo", "args": {"value": n}}));
         success(tool.run(StepCall { input, ..call("", json!({})) }).await);
-        all.push(begun.elapsed());
         tokio::task::yield_now().await;
     }
-    all.sort();
-    all[all.len() / 2]
+    println!("2,000 calls beside bombs on every worker took {:?}", began.elapsed());
+    // None of the calls waited for the end of a bomb.
+    assert!(bombs.iter().all(|bomb| !bomb.is_finished()));
+    bombs.iter().for_each(tokio::task::JoinHandle::abort);
 }

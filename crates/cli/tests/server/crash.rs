@@ -6,6 +6,7 @@ use crate::raw::{Raw, status};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// A call that starts the run of this number: once, however often it is made.
 fn start(api: &Api, number: u64) -> reqwest::Result<Answer> {
@@ -122,6 +123,8 @@ fn a_step_that_runs_whenever_the_server_dies_is_quarantined_until_a_person_decid
     assert_eq!(view["waiting_for"][0]["for"], "verdict", "{view:#}");
     assert!(view["waiting_for"][0]["moved_on_by"].as_str().unwrap().contains("several times in a row"), "{view:#}");
     assert_eq!(outside.calls("/slow").len(), 3);
+    let metrics = server.api.get("/metrics").is(200).text();
+    assert!(metrics.contains("stepwell_quarantined_total{what=\"step\"} 1"), "{metrics}");
     let verdict = format!("/api/v1/runs/{run}/steps/slow/verdict");
     let agent = server.with_key(&place.agent_key());
     agent.post(&verdict, &json!({"verdict": "run_again"})).is(403);
@@ -178,14 +181,19 @@ fn a_stop_lets_a_running_step_end_and_takes_nothing_new() {
 
 #[test]
 fn a_stop_does_not_wait_longer_than_it_may() {
-    let place = Installation::new().config("drain: 300ms\n");
+    let drain = Duration::from_millis(1_500);
+    let place = Installation::new().config(&format!("drain: {}ms\n", drain.as_millis()));
     let server = place.serve();
     let outside = Outside::start();
     outside.hold("/slow");
     server.api.define(&json!({"name": "it", "tasks": {"slow": {"url": format!("{}/slow", outside.url)}}}));
     let run = server.api.trigger("it", &json!({}));
     outside.called("/slow", 1);
+    let asked = Instant::now();
     server.stop();
+    // The step is still held. A server that ignores the setting waits for 30 seconds, which is the default.
+    let took = asked.elapsed();
+    assert!(took >= drain && took < Duration::from_secs(25), "it took {took:?}");
     outside.let_go("/slow");
     let server = place.serve();
     let end = server.api.end(&run);

@@ -2,7 +2,8 @@
 
 use crate::harness::{Harness, chain, with};
 use serde_json::json;
-use stepwell_engine::commands::Retry;
+use stepwell_core::time::Millis;
+use stepwell_engine::commands::{Retry, Trigger};
 use stepwell_engine::{Error, Limits, Subscription};
 use stepwell_store::OrgId;
 
@@ -62,8 +63,8 @@ async fn a_month_has_as_many_executions_as_the_plan_says_and_the_next_begins_ane
     over(harness.try_start(&harness.admin, "three").await);
     let usage = harness.engine.organisations(&harness.admin).usage().await.unwrap();
     assert_eq!((usage.executions, usage.month.as_str()), (6, "2026-01"));
-    harness.pass(31 * 24 * 3_600).await;
-    harness.start(&harness.admin, "three").await;
+    let later = harness.later(Millis(31 * Millis::DAY.0)).await;
+    later.runs(&harness.admin).trigger(Trigger::new("three", json!({}))).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

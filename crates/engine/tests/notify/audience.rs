@@ -5,7 +5,7 @@ use serde_json::json;
 use std::time::Duration;
 use stepwell_engine::commands::{NewChannel, NotificationPreferences, UserChange};
 use stepwell_engine::notify::Topic;
-use stepwell_store::Store;
+use stepwell_store::{Change, OrgId, Record, RecordChange, Registry, Store};
 
 const PEOPLE: [&str; 3] = ["workflow.run", "workflow.read", "workflow.approve"];
 
@@ -149,4 +149,35 @@ async fn without_channels_nothing_is_written() {
     harness.of_organisation("late").await;
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(harness.notifications(&harness.admin).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quarantined_run_tells_its_starter_and_goes_on_when_it_is_released() {
+    let harness = Harness::new().await;
+    harness.define(json!({"name": "holds", "tasks": {"it": {"tool": "hold"}}})).await;
+    let ann = harness.user("ann", &["workflow.run", "workflow.read", "tool:*"], &[]).await;
+    harness.own(&ann, "ann").await;
+    let run = harness.start(&ann, "holds").await;
+    while harness.view(&run).await.tasks[0].status != "running" {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let node = harness.engine.nodes(&harness.admin).await.unwrap()[0].node.id;
+    harness.engine.kill();
+    harness.store.give_up(node);
+    // As if it had been driven at the crash before, too.
+    let id = harness.store.find_run(&run).await.unwrap().unwrap().0.to_string();
+    let body = json!({"deaths": 1, "node": node.0}).to_string();
+    let (kind, key) = ("suspect".into(), id.clone());
+    let suspect = RecordChange::Create(Record { kind, id, org: OrgId(1), key, due: None, body, version: 0 });
+    harness.store.change(Change { records: vec![suspect], ..Change::default() }).await.unwrap().unwrap();
+    let next = harness.another().await;
+    harness.book.until(1).await;
+    assert_eq!(harness.book.through("ann"), ["run_failed -"]);
+    assert!(harness.book.sent.borrow()[0].parcel.message.text.contains("quarantined"));
+    let view = next.runs(&harness.admin).get(&run).await.unwrap();
+    assert_eq!(view.tasks[0].attempt, 1, "nothing drives it: {view:?}");
+    next.runs(&harness.admin).release(&run).await.unwrap();
+    while next.runs(&harness.admin).get(&run).await.unwrap().tasks[0].attempt != 2 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }

@@ -162,7 +162,8 @@ impl Harness {
             if all.iter().all(|delivery| delivery.done.is_some()) {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            // On a database each look takes its time, and what is waited for may be an hour away.
+            tokio::time::sleep(Duration::from_secs(5)).await;
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::harness::{Harness, channel};
 use serde_json::json;
+use std::time::Duration;
 use stepwell_engine::Error;
 use stepwell_engine::commands::{NewChannel, NewKey, NotificationPreferences};
 use stepwell_engine::notify::{Medium, Topic};
@@ -132,4 +133,19 @@ async fn what_somebody_does_not_want_to_see_in_a_browser_is_remembered() {
         let now = harness.engine.channels(&harness.admin).change_preferences(wishes).await.unwrap();
         assert_eq!(now.browser, Some(vec![Topic::RunFailed]));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_channel_survives_the_rotation_of_the_master_key() {
+    let harness = Harness::new().await;
+    harness.of_organisation("all").await;
+    harness.engine.shutdown(Duration::ZERO).await;
+    let (old, new) = ("07".repeat(32), "08".repeat(32));
+    let both = harness.with_keys(&format!("{new},{old}")).await;
+    both.secrets(&harness.admin).rotate().await.unwrap();
+    both.shutdown(Duration::ZERO).await;
+    // The old key is not needed any more.
+    let next = harness.with_keys(&new).await;
+    assert_eq!(next.channels(&harness.admin).test("all").await.unwrap(), Ok(()));
+    assert_eq!(harness.book.times("all").len(), 1);
 }

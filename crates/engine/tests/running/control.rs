@@ -4,7 +4,7 @@ use crate::harness::Harness;
 use serde_json::json;
 use stepwell_engine::Error;
 use stepwell_engine::commands::{Retry, Trigger};
-use stepwell_store::{Change, NewDefinition};
+use stepwell_store::{Change, NewDefinition, Store};
 use stepwell_testing::TestStore;
 
 const HOLD: &str = r#"{"name": "hold", "tasks": {"wait": {"tool": "hold", "args": {}}}}"#;
@@ -62,6 +62,41 @@ async fn a_step_that_panics_fails_and_affects_nothing_else() {
     assert_eq!(harness.run("broken", json!({})).await.status, "failed");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_of_a_kind_that_this_process_lacks_fails_with_its_code() {
+    let place = TestStore::new();
+    let store = place.open().await.unwrap();
+    let harness = Harness::on(place, store.clone()).await;
+    harness.define(r#"{"name": "calls", "tasks": {"a": {"tool": "add"}}}"#).await;
+    // A process that has this kind defined the next version.
+    let source = r#"{"name": "calls", "tasks": {"a": {"url": "http://127.0.0.1:9", "retries": 0}}}"#;
+    next_version(&harness, &*store, "calls", source.into()).await;
+    drop(store);
+    let harness = harness.restarted_after_a_crash().await;
+    let view = harness.run("calls", json!({})).await;
+    let error = view.tasks[0].error.clone().unwrap();
+    assert_eq!((view.status, &error["code"], view.tasks[0].attempt), ("failed", &json!("unknown_kind"), 1));
+    assert!(error["message"].as_str().unwrap().contains("steps of kind http"), "{error}");
+}
+
+/// Stores a version without the checks of this process.
+async fn next_version(harness: &Harness, store: &dyn Store, name: &str, source: String) {
+    let old = harness.engine.workflows(&harness.admin).get(name).await.unwrap();
+    let row = NewDefinition {
+        workflow: old.row.workflow.clone(),
+        org: old.row.org,
+        name: name.into(),
+        source,
+        by: "ann".into(),
+        author: "local".into(),
+        at: old.row.at,
+        test: false,
+        after: None,
+    };
+    let change = Change { grants_of: Some(old.row.org), ..Change::default() };
+    store.define(row, change).await.unwrap().unwrap();
+}
+
 fn limited(when_full: &str) -> String {
     format!(
         r#"{{"name": "hold", "concurrency": {{"limit": 1, "key": "{{{{input.who}}}}", "when_full": "{when_full}"}},
@@ -106,15 +141,14 @@ async fn no_more_steps_run_at_a_time_than_there_are_slots() {
     for _ in 0..10 {
         runs.push(harness.start("hold", json!({})).await);
     }
-    let mut holding = harness.tools.holding.subscribe();
     for left in (1..=10).rev() {
-        let running = *holding.wait_for(|n| *n == 3.min(left)).await.unwrap();
-        assert!(running <= 3);
+        harness.tools.until_holding(3.min(left)).await;
         harness.tools.permits.add_permits(1);
     }
     for run in runs {
         assert_eq!(harness.ended(&run).await.status, "completed");
     }
+    assert_eq!(harness.tools.most_held(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,23 +177,11 @@ async fn a_stored_workflow_whose_schema_is_beyond_the_bounds_loads_and_refuses_t
     let store = place.open().await.unwrap();
     let harness = Harness::on(place, store.clone()).await;
     harness.define(r#"{"name": "old", "tasks": {"a": {"tool": "add"}}}"#).await;
-    let old = harness.engine.workflows(&harness.admin).get("old").await.unwrap();
     let defs = (0..600).map(|ix| format!(r##""s{ix}": {{"$ref": "#/$defs/s{}"}}"##, (ix + 1) % 600));
     let schema = format!(r##"{{"$ref": "#/$defs/s0", "$defs": {{{}}}}}"##, defs.collect::<Vec<_>>().join(", "));
     // As a version of the server without bounds would have stored it.
-    let row = NewDefinition {
-        workflow: old.row.workflow.clone(),
-        org: old.row.org,
-        name: "old".into(),
-        source: format!(r#"{{"name": "old", "input_schema": {schema}, "tasks": {{"a": {{"tool": "add"}}}}}}"#),
-        by: "ann".into(),
-        author: "local".into(),
-        at: old.row.at,
-        test: false,
-        after: None,
-    };
-    let change = Change { grants_of: Some(old.row.org), ..Change::default() };
-    store.define(row, change).await.unwrap().unwrap();
+    let source = format!(r#"{{"name": "old", "input_schema": {schema}, "tasks": {{"a": {{"tool": "add"}}}}}}"#);
+    next_version(&harness, &*store, "old", source).await;
     drop(store);
     let harness = harness.restarted_after_a_crash().await;
     assert_eq!(harness.engine.workflows(&harness.admin).get("old").await.unwrap().row.version, 2);

@@ -50,7 +50,11 @@ impl Harness {
     }
 
     pub fn name(&self, name: &str, connection: Connection) {
-        self.known.0.lock().unwrap().insert((ORG, name.into()), connection);
+        self.name_for(ORG, name, connection);
+    }
+
+    pub fn name_for(&self, org: OrgId, name: &str, connection: Connection) {
+        self.known.0.lock().unwrap().insert((org, name.into()), connection);
     }
 
     pub async fn run(&self, call: StepCall) -> Result<Value, Failure> {

@@ -46,11 +46,22 @@ async fn a_connection_is_reused_by_its_own_organisation_and_version_only() {
     let mut newer = to(schema.url());
     newer.identity = [2; 32];
     harness.name("db", newer);
-    let pid = pid().await.to_string();
-    assert!(!seen.borrow().contains(&pid));
-    let mut other = call(who.clone());
-    other.caller.org = OrgId(2);
-    check(&harness.run(other).await.unwrap_err(), "unknown_connection", "\"db\"");
+    let newer = pid().await.to_string();
+    assert!(seen.borrow_mut().insert(newer), "a connection of an older version was used again");
+    let other = || {
+        let mut other = call(who.clone());
+        other.caller.org = OrgId(2);
+        harness.run(other)
+    };
+    check(&other().await.unwrap_err(), "unknown_connection", "\"db\"");
+    // The same in every respect, but of another organisation.
+    let mut same = to(schema.url());
+    same.identity = [2; 32];
+    harness.name_for(OrgId(2), "db", same);
+    for _ in 0..10 {
+        let pid = other().await.unwrap()[0]["pid"].to_string();
+        assert!(!seen.borrow().contains(&pid), "a connection of another organisation was used");
+    }
 }
 
 #[tokio::test]

@@ -28,11 +28,14 @@ async fn a_database_with_unsafe_settings_is_refused_unless_accepted() {
     accepted(&PgStore::open(&wanted).await.unwrap(), create(1)).await;
     // A server-wide setting.
     let cluster = Cluster::start();
-    execute(cluster.url(), "ALTER SYSTEM SET full_page_writes = off").unwrap();
-    cluster.stop();
-    cluster.start_again();
-    let why = refused(&PostgresOptions::new(cluster.url())).await;
-    assert!(why.contains("full_page_writes = off"), "{why}");
+    for setting in ["full_page_writes", "fsync"] {
+        execute(cluster.url(), &format!("ALTER SYSTEM SET {setting} = off")).unwrap();
+        cluster.stop();
+        cluster.start_again();
+        let why = refused(&PostgresOptions::new(cluster.url())).await;
+        assert!(why.contains(&format!("{setting} = off")), "{why}");
+        execute(cluster.url(), &format!("ALTER SYSTEM RESET {setting}")).unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
