@@ -102,3 +102,17 @@ async fn with_a_token_only_who_has_it_may_read() {
     }
     assert_eq!(harness.ask(Method::GET, "/metrics", &[("Authorization", "bearer correct")]).await.0, StatusCode::OK);
 }
+
+#[tokio::test]
+async fn panics_of_background_tasks_are_counted_by_task() {
+    let harness = Harness::new(None).await;
+    let mut left = 2;
+    let task = stepwell_store::Supervisor::default().spawn("brittle", move || {
+        let panics = left > 0;
+        left -= 1;
+        async move { assert!(!panics, "as asked") }
+    });
+    task.await.unwrap();
+    let text = harness.metrics().await;
+    assert!(text.contains(r#"stepwell_tasks_panicked_total{task="brittle"} 2"#), "{text}");
+}

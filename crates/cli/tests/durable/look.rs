@@ -85,3 +85,19 @@ fn an_approval_from_another_process_moves_the_run_on_when_it_is_resumed() {
     place.stepwell(&["run", "--resume", &run]).expect(0).says("go success");
     place.sound();
 }
+
+#[test]
+fn a_short_bench_measures_a_workload_beside_its_baseline() {
+    if stepwell_testing::embedded_only("there it runs pgbench for as long as the workload") {
+        return;
+    }
+    let place = Installation::new();
+    let bench = ["bench", "noop", "--runs", "20", "--rounds", "1", "--seconds", "0", "--json"];
+    let told = place.stepwell(&bench).expect(0).out;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let noop = &told["workloads"][0];
+    assert_eq!((noop["workload"].as_str(), noop["steps_per_run"].as_u64()), (Some("noop"), Some(10)), "{told:#}");
+    for figure in ["steps_per_second", "bare_loop_steps_per_second", "ratio_to_bare_loop"] {
+        assert!(noop[figure].as_f64().unwrap() > 0.0, "{figure}: {told:#}");
+    }
+}

@@ -2,7 +2,9 @@
 
 use super::{alone, call, failure, javascript, run, success};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use stepwell_core::event::FailureKind;
+use stepwell_engine::StepCall;
 
 async fn check(cases: &[(&str, Value)]) {
     let kinds = javascript(1);
@@ -128,4 +130,14 @@ async fn a_log_without_end_is_cut_off_and_the_step_goes_on() {
     let log = reply.log.unwrap();
     assert_eq!((*reply.body == json!("done"), log.as_array().unwrap().len()), (true, 1_001));
     assert!(log[1_000]["text"].as_str().unwrap().contains("1000 lines"));
+}
+
+#[tokio::test]
+async fn a_step_without_code_or_context_is_refused() {
+    let kinds = javascript(1);
+    for (input, what) in [(json!({"ctx": {}}), "code"), (json!({"code": "return 1"}), "context")] {
+        let (failure, _) = failure(run(&kinds, StepCall { input: Arc::new(input), ..call("", json!({})) }).await);
+        assert_eq!((&*failure.code, failure.retryable), ("bad_input", false));
+        assert!(failure.message.ends_with(&format!("has no {what}")), "{}", failure.message);
+    }
 }

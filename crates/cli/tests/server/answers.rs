@@ -342,3 +342,14 @@ fn every_fault_of_a_body_is_told_at_once() {
         assert!(faults.iter().any(said), "{part}: {problem:#}");
     }
 }
+
+#[test]
+fn every_answer_forbids_guessing_its_type_and_tells_no_other_site_where_it_came_from() {
+    let place = Installation::new();
+    let server = place.serve();
+    for path in ["/", "/healthz", "/openapi.json", "/api/v1/runs", "/api/v1/nothing", "/sign-in/wrong"] {
+        let answer = server.api.get(path);
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(answer.header("referrer-policy"), "no-referrer", "{path}");
+    }
+}

@@ -1,9 +1,11 @@
 //! Stable codes that no other suite meets: each from the request, or the definition, that leads to it.
 
 use crate::canary::MASTER;
-use crate::harness::{Api, Installation};
+use crate::harness::{Api, Installation, Server, eventually};
 use crate::outside::Outside;
+use crate::raw::{Raw, status};
 use serde_json::{Value, json};
+use std::time::Instant;
 
 /// The run of a definition that fails, and the code and message of its error.
 #[track_caller]
@@ -122,6 +124,12 @@ fn a_request_is_not_sent_if_it_cannot_be_signed() {
     assert_eq!(outside.count(), 0);
 }
 
+/// The sum of the samples whose line starts like this.
+fn counted(metrics: &str, name: &str) -> f64 {
+    let lines = metrics.lines().filter(|line| line.starts_with(name));
+    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+}
+
 #[test]
 fn commits_steps_and_timers_are_measured() {
     let place = Installation::new();
@@ -130,10 +138,7 @@ fn commits_steps_and_timers_are_measured() {
     server.api.define(&json!({"name": "it", "tasks": tasks}));
     assert_eq!(server.api.finished("it", &json!({}))["status"], "completed");
     let metrics = server.api.get("/metrics").is(200).text();
-    let count = |name: &str| -> f64 {
-        let lines = metrics.lines().filter(|line| line.starts_with(name));
-        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
-    };
+    let count = |name: &str| counted(&metrics, name);
     let always = [
         "stepwell_commit_batch_size_count",
         "stepwell_commit_seconds_count",
@@ -145,4 +150,103 @@ fn commits_steps_and_timers_are_measured() {
     }
     let on_postgres = stepwell_testing::on_postgres();
     assert_eq!(count("stepwell_database_round_trips_total") >= 1.0, on_postgres, "{metrics}");
+}
+
+#[test]
+fn live_streams_and_their_delay_are_measured() {
+    let place = Installation::new().config("limits: {live_streams_per_organisation: 1}\n");
+    let server = place.serve();
+    let measured = |name: &str| counted(&server.api.get("/metrics").is(200).text(), name);
+    server.api.define(&json!({"name": "it", "tasks": {"a": {"tool": "uuid"}, "b": {"tool": "uuid", "needs": ["a"]}}}));
+    server.api.finished("it", &json!({}));
+    let begun = Instant::now();
+    let key = server.api.new_key(json!({"name": "watcher"}));
+    let mut stream = follow(&server, &key);
+    assert_eq!(status(&stream.head()), 200);
+    assert_eq!(measured("stepwell_live_streams "), 1.0);
+    let mut refused = follow(&server, server.api.key.as_deref().unwrap());
+    let said = refused.rest();
+    assert!(said.starts_with("HTTP/1.1 503") && said.contains("too-many-streams"), "{said}");
+    assert!(said.contains("the limit of 1 live streams of one organisation"), "{said}");
+    let run = server.api.finished("it", &json!({}));
+    stream.until(run["id"].as_str().unwrap());
+    stream.until("event: ended");
+    let (sum, count) = (measured("stepwell_live_delay_seconds_sum"), measured("stepwell_live_delay_seconds_count"));
+    // From the commit to the socket: not since the process started, nor since the run of before.
+    assert!(count >= 1.0 && sum > 0.0 && sum / count <= begun.elapsed().as_secs_f64(), "{sum} of {count}");
+    assert_eq!(measured("stepwell_live_dropped_total"), 0.0);
+    let id = key_id(&server.api, "watcher");
+    server.api.delete(&format!("/api/v1/keys/{id}")).is(204);
+    stream.rest();
+    eventually("no streams", || (measured("stepwell_live_streams ") == 0.0).then_some(()));
+    assert_eq!(measured("stepwell_live_dropped_total{why=\"barred\"}"), 1.0);
+}
+
+fn follow(server: &Server, key: &str) -> Raw {
+    let mut raw = Raw::open(server.address());
+    let head = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+    raw.send(format!("{head}Authorization: Bearer {key}\r\n\r\n")).unwrap();
+    raw
+}
+
+fn key_id(api: &Api, name: &str) -> String {
+    let keys = api.get("/api/v1/keys").is(200).data();
+    let found = keys.as_array().unwrap().iter().find(|key| key["name"] == name);
+    found.unwrap_or_else(|| panic!("{name} in {keys:#}"))["id"].as_str().unwrap().to_string()
+}
+
+#[test]
+fn notifications_are_counted_by_their_result() {
+    let outside = Outside::start();
+    let place = Installation::new();
+    let server = place.serve();
+    let hook = json!({"name": "hook", "medium": "webhook", "url": format!("{}/hook", outside.url)});
+    server.api.post("/api/v1/channels", &hook).is(201);
+    server.api.define(&json!({"name": "it", "tasks": {"it": {"tool": "fail", "retries": 0}}}));
+    assert_eq!(server.api.finished("it", &json!({}))["status"], "failed");
+    outside.called("/hook", 1);
+    eventually("a notification that is counted", || {
+        let metrics = server.api.get("/metrics").is(200).text();
+        (counted(&metrics, "stepwell_notifications_total{result=\"sent\"}") == 1.0).then_some(())
+    });
+}
+
+#[test]
+fn an_organisation_holds_no_more_slots_than_it_may() {
+    let outside = Outside::start();
+    let place = Installation::new().config("slots: 8\nslots_per_organisation: 2\n");
+    let server = place.serve();
+    outside.hold("/slow");
+    let slow = json!({"url": format!("{}/slow", outside.url)});
+    server.api.define(&json!({"name": "it", "tasks": {"slow": slow}}));
+    let runs: Vec<String> = (0..4).map(|_| server.api.trigger("it", &json!({}))).collect();
+    outside.called("/slow", 2);
+    // A step of another organisation starts after these, and would not if they had all slots.
+    let other = server.api.new_organisation("other");
+    other.define(&json!({"name": "it", "tasks": {"a": {"url": format!("{}/quick", outside.url)}}}));
+    assert_eq!(other.finished("it", &json!({}))["status"], "completed");
+    assert_eq!(outside.calls("/slow").len(), 2);
+    outside.let_go("/slow");
+    for run in &runs {
+        assert_eq!(server.api.end(run)["status"], "completed");
+    }
+    assert_eq!(outside.calls("/slow").len(), 4);
+}
+
+#[test]
+fn channels_connections_and_roles_are_removed_once() {
+    let place = Installation::new().variable("STEPWELL_MASTER_KEY", MASTER);
+    let server = place.serve();
+    let api = &server.api;
+    let hook = json!({"name": "hook", "medium": "webhook", "url": "http://127.0.0.1:9/hook"});
+    api.post("/api/v1/channels", &hook).is(201);
+    api.call("PUT", "/api/v1/connections/shop", &json!({"url": "postgres://db.example.com/shop"})).is(200);
+    api.call("PUT", "/api/v1/roles/mailer", &json!({"grants": ["tool:mail.*"]})).is(200);
+    api.post("/api/v1/users", &json!({"name": "ann", "roles": ["mailer"]})).is(201);
+    api.delete("/api/v1/roles/mailer").refused(409, "not-now");
+    api.call("PATCH", "/api/v1/users/ann", &json!({"roles": []})).is(200);
+    for path in ["/api/v1/channels/hook", "/api/v1/connections/shop", "/api/v1/roles/mailer"] {
+        api.delete(path).is(204);
+        api.delete(path).refused(404, "not-found");
+    }
 }

@@ -197,3 +197,21 @@ fn a_step_cannot_call_the_server_it_runs_on_unless_that_is_allowed() {
     assert!(run["tasks"]["code"]["error"]["message"].to_string().contains("this server itself"), "{run:#}");
     check(Installation::new().config("own_address: true\n"), "completed");
 }
+
+#[test]
+fn secrets_and_connections_are_deleted_by_name() {
+    let place = place(MASTER);
+    place.stepwell_with(&["secret", "set", "KEY"], &[], "hunter22hunter22\n");
+    place.stepwell_with(&["connection", "set", "shop"], &[], "postgres://db.example.com/shop\n");
+    assert!(place.stepwell(&["secret", "list"]).contains("KEY  version 1"));
+    for (command, name) in [("secret", "KEY"), ("connection", "shop")] {
+        assert!(place.stepwell(&[command, "list"]).contains(name));
+    }
+    assert!(place.stepwell(&["secret", "delete", "KEY"]).contains("is deleted"));
+    assert!(place.stepwell(&["connection", "delete", "shop"]).contains("is deleted"));
+    for (command, name) in [("secret", "KEY"), ("connection", "shop")] {
+        assert!(!place.stepwell(&[command, "list"]).contains(name));
+    }
+    assert!(place.stepwell(&["secret", "delete", "KEY"]).contains("there is no secret"));
+    assert!(place.stepwell(&["connection", "delete", "shop"]).contains("there is no connection"));
+}

@@ -37,6 +37,7 @@ fn every_key_is_read() {
     let text = r#"
 listen: 10.0.0.1:80
 data: /var/lib/stepwell
+master_key_file: /run/master
 database:
   url: postgres://ann:s3cret@db/flows
   listen_url: postgres://ann:s3cret@direct/flows
@@ -93,6 +94,7 @@ metrics: {token: abcdef}
     assert_eq!(config.cors.origins, ["https://app.example.com", "http://localhost:5173"]);
     assert_eq!(config.log, Log { format: LogFormat::Json, level: Level::Debug });
     assert_eq!((config.slots.get(), config.slots_per_organisation.map(NonZeroU32::get)), (7, Some(3)));
+    assert_eq!(config.master_key_file, Some("/run/master".into()));
     assert_eq!(config.descendants_per_run.get(), 200);
     assert_eq!(config.drain, Millis::from_secs(60));
     assert!(config.private_addresses());

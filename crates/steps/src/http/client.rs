@@ -237,4 +237,16 @@ mod tests {
         assert!(client.http.is_some());
         assert_eq!(client.no_tls, None);
     }
+
+    #[tokio::test]
+    async fn without_tls_only_https_is_refused_and_the_reason_is_told() {
+        let client = Client { no_tls: Some("no roots".into()), ..Client::new(&Config::default()) };
+        let to = |url: &str| Outgoing::new(Method::GET, url.parse().unwrap(), Default::default(), None);
+        let Err(refused) = client.fetch(to("https://example.com/")).await else { panic!("it was sent") };
+        assert_eq!((&*refused.code, refused.retryable), ("tls_unavailable", false));
+        assert!(refused.message.contains("no roots") && refused.message.contains("ca-certificates"), "{refused:?}");
+        // Refused for what it is, and not for the lack of TLS.
+        let Err(refused) = client.fetch(to("http://127.0.0.1:9/")).await else { panic!("it was sent") };
+        assert_eq!(&*refused.code, "egress_refused");
+    }
 }

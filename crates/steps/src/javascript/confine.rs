@@ -169,3 +169,51 @@ mod linux {
         Ok(seccompiler::apply_filter(&program)?)
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Command;
+
+    /// Set in the process that confines itself, because it does so for good.
+    const PROBE: &str = "STEPWELL_TEST_CONFINED";
+    const CALLS: [&str; 4] = ["openat", "socket", "kill", "uname"];
+
+    #[test]
+    fn a_confined_process_is_refused_the_system_calls_that_it_does_not_need() {
+        if std::env::var_os(PROBE).is_some() {
+            probe();
+        }
+        let name = std::thread::current().name().unwrap().to_string();
+        let mut probing = Command::new(std::env::current_exe().unwrap());
+        let done = probing.args(["--exact", &name, "--nocapture"]).env(PROBE, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        for call in CALLS {
+            assert!(said.contains(&format!("{call}: refused")), "{call}: {said}");
+        }
+    }
+
+    /// Makes calls that change nothing even if they are allowed.
+    #[allow(unsafe_code, reason = "the standard library has no single system calls")]
+    fn probe() -> ! {
+        let confined = super::start();
+        assert_eq!(confined.missing, None);
+        for call in CALLS {
+            // SAFETY: the path is a constant and the buffer is as large as the kernel's answer.
+            let answer = unsafe {
+                let mut system: libc::utsname = std::mem::zeroed();
+                match call {
+                    "openat" => {
+                        libc::syscall(libc::SYS_openat, libc::AT_FDCWD, c"/etc/passwd".as_ptr(), libc::O_RDONLY)
+                    }
+                    "socket" => libc::syscall(libc::SYS_socket, libc::AF_UNIX, libc::SOCK_STREAM, 0),
+                    "kill" => libc::syscall(libc::SYS_kill, libc::getpid(), 0),
+                    _ => libc::syscall(libc::SYS_uname, &raw mut system),
+                }
+            };
+            let error = std::io::Error::last_os_error().raw_os_error();
+            println!("{call}: {}", if (answer, error) == (-1, Some(libc::EPERM)) { "refused" } else { "allowed" });
+        }
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(0) }
+    }
+}

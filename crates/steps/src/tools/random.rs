@@ -67,4 +67,10 @@ mod tests {
         below(u64::MAX).unwrap();
         assert!(below(u64::MAX - 1).unwrap() < u64::MAX);
     }
+
+    #[test]
+    fn without_random_bytes_the_call_may_be_tried_again() {
+        let failure = no_randomness(getrandom::Error::UNSUPPORTED);
+        assert_eq!((&*failure.code, failure.retryable, failure.may_have_happened), ("no_randomness", true, false));
+    }
 }

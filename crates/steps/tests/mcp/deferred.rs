@@ -126,3 +126,14 @@ async fn a_tool_that_never_stops_asking_fails_the_step() {
     }
     panic!("the tool was asked for ever");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_cannot_be_suspended_fails_and_says_why() {
+    let harness = Harness::new(vec![bad(&[])]);
+    for tool in ["bad__ask", "bad__task"] {
+        let failure = failure(harness.run(call(tool, json!({}))).await).0;
+        assert_eq!(&*failure.code, "cannot_wait", "{tool}: {failure:?}");
+        assert!(!failure.retryable, "{tool}: {failure:?}");
+    }
+    harness.upstreams.stop().await;
+}

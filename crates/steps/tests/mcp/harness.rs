@@ -53,6 +53,11 @@ impl Harness {
         soon(self.kind.attempt(call)).await
     }
 
+    /// A call that nothing can resume.
+    pub async fn run(&self, call: StepCall) -> Outcome {
+        soon(self.kind.run(call)).await
+    }
+
     pub async fn call(&self, tool: &str, args: Value) -> Outcome {
         self.attempt(call(tool, args)).await.unwrap_or_else(|waits| panic!("{tool} waits: {waits:?}"))
     }

@@ -80,3 +80,16 @@ impl HostGuard for Nothing {
         Err(Failure::new("not_in_tests", "code makes no requests in a test: fake the step instead"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_secrets_nor_requests_are_there_in_a_test() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let secret = runtime.block_on(Nothing.secret("KEY")).err().unwrap();
+        let request = runtime.block_on(Nothing.rules()).err().unwrap();
+        assert_eq!((&*secret.code, &*request.code), ("unknown_secret", "not_in_tests"));
+    }
+}
