@@ -2,13 +2,18 @@
 """Plants the bugs of scripts/planted.toml in a copy of the tree and demands that the named tests notice each one.
 
 All bugs are compiled in at once, each behind a switch that only this build has: the variable PLANTED_BUG names the one
-that is on. First every named test must pass with all switches off. A bug marked `awaiting` may go unnoticed; once it is
-noticed, the mark must be removed. Bugs of the planner are in mutants.txt.
+that is on. First every named test must pass with all switches off. Bugs of the planner are in mutants.txt.
 
 Usage: planted.py [WORD ...]     (only the bugs whose name contains one of the words)
+       planted.py --sample       (only those of one crate, another one each day; leaves out the crates that build long)
+       planted.py --check        (builds nothing: every bug still applies, and its tests exist)
 """
 
+import datetime
+import json
 import os
+import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -17,68 +22,156 @@ import tomllib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TARGET = os.path.abspath(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")))
+# Always the same place, so that a second build compiles only what changed.
+COPY = os.path.join(TARGET, "planted")
 # A bug that makes a test hang counts as noticed, but must not use up the time of the others.
 TIME_LIMIT = 300
+# Crates whose suites build in a minute or two when the dependencies are there.
+SAMPLED = ["stepwell-store", "stepwell-engine"]
 
 
-def plant(copy, bugs):
-    for bug in bugs:
-        path = os.path.join(copy, "crates", bug["file"])
-        with open(path) as source:
-            text = source.read()
-        if text.count(bug["old"]) != 1:
-            sys.exit(f"no longer applies: {bug['name']}: {bug['file']} has the text {text.count(bug['old'])} times")
+def planted(bug, text):
+    """The file with this bug, behind its switch."""
+    for edit in bug.get("edits", [bug]):
+        count = text.count(edit["old"])
+        if count != 1:
+            sys.exit(f"no longer applies: {bug['name']}: {bug['file']} has the text {count} times: {edit['old']}")
         switch = f'std::env::var("PLANTED_BUG").is_ok_and(|on| on == "{bug["name"]}")'
+        text = text.replace(edit["old"], edit["new"].replace("PLANTED", switch))
+    return text
+
+
+def plant(bugs, place):
+    files = {}
+    for bug in bugs:
+        path = os.path.join(place, "crates", bug["file"])
+        if path not in files:
+            with open(path) as source:
+                files[path] = source.read()
+        files[path] = planted(bug, files[path])
+    return files
+
+
+def copy():
+    shutil.rmtree(COPY, ignore_errors=True)
+    os.makedirs(COPY)
+    for name in ["Cargo.toml", "Cargo.lock", "clippy.toml", "rust-toolchain.toml"]:
+        shutil.copy2(os.path.join(ROOT, name), COPY)
+    # With the times of the files, by which cargo tells what changed.
+    for name in ["crates", "docs", "examples", "scripts", "deploy"]:
+        shutil.copytree(os.path.join(ROOT, name), os.path.join(COPY, name), symlinks=True)
+
+
+def write(files):
+    """Without touching a file that is already as it should be."""
+    for path, text in files.items():
+        original = os.stat(path)
         with open(path, "w") as source:
-            source.write(text.replace(bug["old"], bug["new"].replace("PLANTED", switch)))
+            source.write(text)
+        stamp = max(original.st_mtime, os.path.getmtime(os.path.join(ROOT, "scripts", "planted.toml")))
+        os.utime(path, (stamp, stamp))
 
 
-def run(copy, bug, name=""):
+def build(bugs):
+    """(package, suite) → (executable, package directory). Features are those of the workspace, so that the dependencies
+    that CI has built are used again."""
+    suites = {bug["suite"] for bug in bugs}
+    targets = [word for suite in sorted(suites - {"lib"}) for word in ("--test", suite)]
+    if "lib" in suites:
+        targets.append("--lib")
+    if any(bug["package"] == "stepwell" for bug in bugs):
+        targets += ["--bin", "stepwell"]
+    command = ["cargo", "test", "--workspace", "--no-run", "--quiet", "--message-format=json", *targets]
+    env = {**os.environ, "CARGO_TARGET_DIR": TARGET}
+    done = subprocess.run(command, cwd=COPY, env=env, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        for line in done.stdout.splitlines():
+            message = json.loads(line)
+            if message.get("reason") == "compiler-message" and message["message"]["level"] == "error":
+                print(message["message"]["rendered"])
+        sys.exit("the bugs do not compile")
+    found = {}
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("reason") == "compiler-artifact" and message["profile"]["test"] and message.get("executable"):
+            directory, target = os.path.dirname(message["manifest_path"]), message["target"]
+            package = os.path.basename(directory)
+            package = "stepwell" if package == "cli" else f"stepwell-{package}"
+            suite = target["name"] if target["kind"][0] == "test" else target["kind"][0]
+            found[package, suite] = (message["executable"], directory)
+    return found
+
+
+def run(executables, bug, name=""):
     """Whether the tests passed, and what they said."""
-    command = ["cargo", "test", "--quiet", "-p", bug["package"], "--test", bug["suite"], "--", bug["tests"]]
-    env = {**os.environ, "CARGO_TARGET_DIR": TARGET, "PLANTED_BUG": name, "RUST_BACKTRACE": "0"}
+    executable, directory = executables[bug["package"], bug["suite"]]
+    env = {**os.environ, "PLANTED_BUG": name, "RUST_BACKTRACE": "0", "CARGO_MANIFEST_DIR": directory, **bug.get("env", {})}
     try:
-        done = subprocess.run(command, cwd=copy, env=env, text=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run([executable, bug["tests"]], cwd=directory, env=env, text=True, timeout=TIME_LIMIT,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except subprocess.TimeoutExpired:
         return False, "not finished in time"
-    if done.returncode == 0 and " 0 failed" in done.stdout and "\ntest result: ok. 0 passed" in done.stdout:
+    if re.search(r"^running 0 tests$", done.stdout, re.M):
         sys.exit(f"{bug['name']}: no test of {bug['suite']} has a name with {bug['tests']}")
     return done.returncode == 0, done.stdout
 
 
-def main():
+def chosen(words):
     with open(os.path.join(ROOT, "scripts", "planted.toml"), "rb") as file:
         bugs = tomllib.load(file)["bug"]
+    names = [bug["name"] for bug in bugs]
+    if len(set(names)) != len(names):
+        sys.exit("two bugs of planted.toml have the same name")
+    if words == ["--sample"]:
+        package = SAMPLED[datetime.date.today().toordinal() % len(SAMPLED)]
+        print(f"today's crate: {package}")
+        return [bug for bug in bugs if bug["package"] == package and bug["suite"] != "lib"]
+    return [bug for bug in bugs if not words or any(word in bug["name"] for word in words)]
+
+
+def check(bugs):
+    """Every bug applies and names tests, as far as the text tells."""
+    plant(bugs, ROOT)
+    for bug in bugs:
+        crate = "cli" if bug["package"] == "stepwell" else bug["package"].removeprefix("stepwell-")
+        folder = "src" if bug["suite"] == "lib" else os.path.join("tests", bug["suite"])
+        place = os.path.join(ROOT, "crates", crate, folder)
+        texts = [place + ".rs"] if os.path.isfile(place + ".rs") else [
+            os.path.join(parent, name) for parent, _, names in os.walk(place) for name in names if name.endswith(".rs")
+        ]
+        name = bug["tests"].split("::")[-1]
+        if not any(re.search(rf"fn {name}", open(path).read()) for path in texts):
+            sys.exit(f"{bug['name']}: no test of {bug['suite']} is called {name}")
+    print(f"{len(bugs)} bugs apply")
+
+
+def main():
     words = sys.argv[1:]
-    bugs = [bug for bug in bugs if not words or any(word in bug["name"] for word in words)]
-    missed = 0
-    # Always the same place, so that a second build compiles only what changed.
-    copy = os.path.join(TARGET, "planted")
-    shutil.rmtree(copy, ignore_errors=True)
-    os.makedirs(copy)
-    for name in ["Cargo.toml", "Cargo.lock", "clippy.toml"]:
-        shutil.copy(os.path.join(ROOT, name), copy)
-    for name in ["crates", "docs", "examples", "scripts"]:
-        shutil.copytree(os.path.join(ROOT, name), os.path.join(copy, name), symlinks=True)
-    plant(copy, bugs)
+    if words == ["--check"]:
+        return check(chosen([]))
+    bugs = chosen(words)
+    if not bugs:
+        sys.exit(f"no bug has a name with {' or '.join(words)}")
+    begun = time.monotonic()
+    copy()
+    write(plant(bugs, COPY))
+    executables = build(bugs)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = usage.ru_utime + usage.ru_stime
+    print(f"built in {time.monotonic() - begun:.0f} s, {processor:.0f} s of processor time", flush=True)
     for place in {(bug["package"], bug["suite"], bug["tests"]): bug for bug in bugs}.values():
-        passed, said = run(copy, place)
+        passed, said = run(executables, place)
         if not passed:
             sys.exit(f"{said[-3000:]}\nthe tests of {place['name']} fail without any planted bug")
+    missed = []
     for bug in bugs:
         begun = time.monotonic()
-        passed, _ = run(copy, bug, bug["name"])
-        took = f"{bug['suite']}, {time.monotonic() - begun:.0f} s"
-        if passed and "awaiting" in bug:
-            print(f"awaiting: {bug['name']} ({bug['awaiting']})", flush=True)
-        elif passed or "awaiting" in bug:
-            missed += 1
-            print(f"{'NOT CAUGHT' if passed else 'caught now, remove `awaiting`'}: {bug['name']} ({took})", flush=True)
-        else:
-            print(f"caught: {bug['name']} ({took})", flush=True)
-    waiting = sum("awaiting" in bug for bug in bugs)
-    print(f"{len(bugs)} planted, {waiting} awaiting a test, {missed} wrong")
+        passed, _ = run(executables, bug, bug["name"])
+        took = time.monotonic() - begun
+        missed += [bug["name"]] * passed
+        verdict = "NOT CAUGHT" if passed else "caught"
+        print(f"{verdict}: {bug['name']} ({bug['package']}, {bug['suite']}: {bug['tests']}, {took:.0f} s)", flush=True)
+    print(f"{len(bugs) - len(missed)} of {len(bugs)} planted bugs caught")
     sys.exit(bool(missed))
 
 

@@ -28,7 +28,10 @@ BUSY = ["server", "properties", "simulation", "conformance", "gates", "identity"
 # Suites whose output says what they covered.
 VERBOSE = ["abuse", "chaos", "kill", "power_cut", "properties", "simulation"]
 # Suites that run on either store, and so on PostgreSQL too.
-EITHER_STORE = ["running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript"]
+EITHER_STORE = [
+    "running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript", "mcp (cli)", "gates",
+    "identity", "nodes", "notify",
+]
 
 
 class Part:
@@ -82,15 +85,19 @@ def executables():
     """(target name, executable, package directory) of every test executable, from cargo itself."""
     command = ["cargo", "test", "--workspace", "--no-run", "--quiet", "--message-format=json"]
     built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    found = []
     for line in built.stdout.splitlines():
         message = json.loads(line)
         if message.get("reason") == "compiler-artifact" and message["profile"]["test"] and message.get("executable"):
             target = message["target"]
             directory = os.path.dirname(message["manifest_path"])
-            crate = os.path.basename(directory)
             kind = target["kind"][0]
-            name = target["name"] if kind == "test" else f"{crate} ({kind})"
-            yield name, message["executable"], directory
+            found.append((target["name"] if kind == "test" else kind, message["executable"], directory))
+    names = [name for name, _, _ in found]
+    for name, executable, directory in found:
+        # Suites of two crates have one name, and all tests inside of crates do.
+        several = names.count(name) > 1 or name in ("lib", "bin")
+        yield f"{name} ({os.path.basename(directory)})" if several else name, executable, directory
 
 
 def listed(executable, directory):
@@ -120,8 +127,9 @@ def parts():
     yield Part("browser tests", ["npm", "--prefix", "ui", "run", "--silent", "e2e"], busy=True)
     yield Part("API against its description", ["bash", "scripts/schemathesis.sh", "short"], env=binary)
     yield Part("MCP interoperability", ["bash", "scripts/mcp.sh"], env=binary)
-    yield Part("list of what tests mention", ["python3", "scripts/coverage.py"])
-    yield Part("planted bugs", ["bash", "scripts/mutants.sh"], busy=True)
+    yield Part("list of what tests use", ["python3", "scripts/coverage.py"], env=binary)
+    yield Part("planted bugs: planner", ["bash", "scripts/mutants.sh"], busy=True)
+    yield Part("planted bugs: all apply", ["python3", "scripts/planted.py", "--check"])
     for name, what in [("SDK for Python", "python"), ("SDK for TypeScript", "typescript"), ("editor", "editor")]:
         yield Part(name, ["bash", "scripts/clients.sh", what], env=binary)
 
