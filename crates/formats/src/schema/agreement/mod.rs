@@ -48,8 +48,8 @@ fn is_caught(fault: &Fault) -> bool {
     CAUGHT.contains(&fault.code) && !BEYOND.contains(&fault.message.as_str())
 }
 
-/// Whether a node is disabled, so that most of its fields are not read, or has its fields in several places, so that
-/// only some of them are. The schema is lenient there.
+/// Whether a node is disabled, so that most of its fields are not read, or has its fields in several places, or in
+/// objects within each other, so that only some of them are. The schema is lenient there.
 fn is_odd(document: &Json) -> bool {
     let own = |object: &Json| {
         let names = object.as_object().into_iter().flatten().map(|(name, _)| name);
@@ -58,7 +58,10 @@ fn is_odd(document: &Json) -> bool {
     let odd = |node: &Json| {
         let data = &node["data"];
         let places = [node, &node["nodeConfig"], &node["config"], data, &data["nodeConfig"]];
-        places.iter().any(|place| place["isDisabled"] == true) || places.iter().filter(|place| own(place)).count() > 1
+        let nested = [&node["nodeConfig"]["config"], &node["nodeConfig"]["data"], &node["config"]["data"]];
+        places.iter().any(|place| place["isDisabled"] == true)
+            || places.iter().filter(|place| own(place)).count() > 1
+            || nested.iter().any(|place| place.is_object())
     };
     document["nodes"].as_array().is_some_and(|nodes| nodes.iter().any(odd))
 }
