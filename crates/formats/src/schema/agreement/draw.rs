@@ -85,7 +85,7 @@ impl Draw {
 
     fn spelling(&mut self, def: &Def) -> &'static str {
         let names: Vec<&'static str> = def.names().collect();
-        *self.pick(&names)
+        self.pick(&names)
     }
 
     fn tasks(&mut self) -> Json {
