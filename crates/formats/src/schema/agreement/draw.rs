@@ -85,7 +85,7 @@ impl Draw {
 
     fn spelling(&mut self, def: &Def) -> &'static str {
         let names: Vec<&'static str> = def.names().collect();
-        self.pick(&names)
+        names[self.below(names.len())]
     }
 
     fn tasks(&mut self) -> Json {
