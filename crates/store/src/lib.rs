@@ -115,6 +115,14 @@ pub trait Store: Registry + Nodes {
     /// Deletes a workflow together with the change: it is no longer found or listed, and its name is free. Returns
     /// false if it does not exist or is already deleted.
     async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error>;
+    /// Returns the newest version of each deleted workflow and when it was deleted, latest deletion first. `named`
+    /// selects by name or by public id.
+    async fn deleted(&self, org: OrgId, named: Option<&str>) -> Result<Vec<(DefinitionRow, Time)>, Error>;
+    /// Restores a deleted workflow together with the change. Refused as [`Refused::Taken`] if another workflow has its
+    /// name, and as [`Refused::Conflict`] if it is not deleted.
+    async fn redefine(&self, org: OrgId, workflow: &str, with: Change) -> Result<Result<(), Refused>, Error>;
+    /// Returns when the first version of a workflow was stored.
+    async fn first_defined(&self, org: OrgId, workflow: &str) -> Result<Option<Time>, Error>;
 
     /// Returns the runs that match the filter, newest first.
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error>;

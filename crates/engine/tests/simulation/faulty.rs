@@ -320,6 +320,18 @@ impl Store for Faulty {
         self.through(self.sim.disk.undefine(org, workflow, at, with)).await
     }
 
+    async fn deleted(&self, org: OrgId, named: Option<&str>) -> Result<Vec<(DefinitionRow, Time)>, Error> {
+        self.through(self.sim.disk.deleted(org, named)).await
+    }
+
+    async fn redefine(&self, org: OrgId, workflow: &str, with: Change) -> Result<Result<(), Refused>, Error> {
+        self.through(self.sim.disk.redefine(org, workflow, with)).await
+    }
+
+    async fn first_defined(&self, org: OrgId, workflow: &str) -> Result<Option<Time>, Error> {
+        self.through(self.sim.disk.first_defined(org, workflow)).await
+    }
+
     async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error> {
         self.through(self.sim.disk.label(run, labels, audit)).await
     }

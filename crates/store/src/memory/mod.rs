@@ -263,11 +263,32 @@ impl Store for MemoryStore {
         Ok(self.lock().definitions.versions(org, workflow))
     }
 
-    async fn undefine(&self, org: OrgId, workflow: &str, _at: Time, with: Change) -> Result<bool, Error> {
+    async fn undefine(&self, org: OrgId, workflow: &str, at: Time, with: Change) -> Result<bool, Error> {
         let mut state = self.lock();
         let alive = state.definitions.of_org(org).iter().any(|row| row.workflow == workflow);
         let done = alive && registry::apply(&mut state, with).is_ok();
-        Ok(done && state.definitions.undefine(org, workflow))
+        Ok(done && state.definitions.undefine(org, workflow, at))
+    }
+
+    async fn deleted(&self, org: OrgId, named: Option<&str>) -> Result<Vec<(DefinitionRow, Time)>, Error> {
+        Ok(self.lock().definitions.deleted(org, named))
+    }
+
+    async fn redefine(&self, org: OrgId, workflow: &str, with: Change) -> Result<Result<(), Refused>, Error> {
+        let mut state = self.lock();
+        let newest = match state.definitions.restorable(org, workflow) {
+            Ok(newest) => newest,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        if let Err(refused) = registry::apply(&mut state, with) {
+            return Ok(Err(refused));
+        }
+        state.definitions.restore(newest);
+        Ok(Ok(()))
+    }
+
+    async fn first_defined(&self, org: OrgId, workflow: &str) -> Result<Option<Time>, Error> {
+        Ok(self.lock().definitions.versions(org, workflow).last().map(|first| first.at))
     }
 
     async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error> {

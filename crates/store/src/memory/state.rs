@@ -193,6 +193,8 @@ pub struct Definitions {
     /// Definitions of test runs: never found by name.
     tests: BTreeSet<i64>,
     newest: BTreeMap<(OrgId, String), i64>,
+    /// When workflows were deleted, by public id.
+    deleted: BTreeMap<String, Time>,
 }
 
 impl Definitions {
@@ -214,11 +216,36 @@ impl Definitions {
         rows.filter(|row| !self.tests.contains(&row.id)).rev().cloned().collect()
     }
 
-    pub fn undefine(&mut self, org: OrgId, workflow: &str) -> bool {
+    pub fn undefine(&mut self, org: OrgId, workflow: &str, at: Time) -> bool {
         let before = self.newest.len();
         let rows = &self.rows;
         self.newest.retain(|(of, _), id| *of != org || rows.get(id).is_none_or(|row| row.workflow != workflow));
-        self.newest.len() < before
+        let gone = self.newest.len() < before;
+        if gone {
+            self.deleted.insert(workflow.to_string(), at);
+        }
+        gone
+    }
+
+    /// The newest versions of deleted workflows, latest deletion first.
+    pub fn deleted(&self, org: OrgId, named: Option<&str>) -> Vec<(DefinitionRow, Time)> {
+        let newest = self.deleted.iter().filter_map(|(id, at)| Some((self.versions(org, id).into_iter().next()?, *at)));
+        let is_named = |row: &DefinitionRow| named.is_none_or(|named| row.name == named || row.workflow == named);
+        let mut found: Vec<(DefinitionRow, Time)> = newest.filter(|(row, _)| is_named(row)).collect();
+        found.sort_by_key(|(row, at)| std::cmp::Reverse((*at, row.id)));
+        found
+    }
+
+    /// The newest version of a deleted workflow whose name is free.
+    pub fn restorable(&self, org: OrgId, workflow: &str) -> Result<DefinitionRow, Refused> {
+        let row = self.versions(org, workflow).into_iter().next().filter(|_| self.deleted.contains_key(workflow));
+        let row = row.ok_or(Refused::Conflict)?;
+        if self.newest.contains_key(&(org, row.name.clone())) { Err(Refused::Taken) } else { Ok(row) }
+    }
+
+    pub fn restore(&mut self, newest: DefinitionRow) {
+        self.deleted.remove(&newest.workflow);
+        self.newest.insert((newest.org, newest.name), newest.id);
     }
 
     pub fn of_org(&self, org: OrgId) -> Vec<DefinitionRow> {

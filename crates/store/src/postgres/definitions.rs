@@ -67,3 +67,46 @@ pub async fn undefine(db: &Session, removal: Removal) -> DbResult<Result<((), Ef
         ((), effects)
     }))
 }
+
+pub async fn deleted(db: &Session, org: OrgId, named: Option<&str>) -> DbResult<Vec<(DefinitionRow, Time)>> {
+    let sql = format!(
+        "SELECT {WHOLE_DEFINITION} FROM workflow_definitions d
+         WHERE org = $1 AND deleted_at IS NOT NULL AND NOT test AND ($2::TEXT IS NULL OR name = $2 OR workflow = $2)
+         AND version = (SELECT max(version) FROM workflow_definitions WHERE workflow = d.workflow)
+         ORDER BY deleted_at DESC, id DESC"
+    );
+    let entry = |entry: DefinitionEntry| (entry.row, Time(entry.deleted.unwrap_or_default()));
+    Ok(db.query(&sql, args![org.0, named]).await?.iter().map(whole_definition).map(entry).collect())
+}
+
+/// Restores a deleted workflow, with the change that goes with it.
+pub async fn redefine(
+    db: &Session,
+    org: OrgId,
+    workflow: String,
+    with: Change,
+) -> DbResult<Result<((), Effects), Refused>> {
+    registry::lock(db, org).await?;
+    let which = "WHERE org = $1 AND workflow = $2 AND deleted_at IS NOT NULL AND NOT test";
+    let sql = format!("SELECT {WHOLE_DEFINITION} FROM workflow_definitions {which}");
+    let deleted = db.query(&sql, args![org.0, workflow]).await?;
+    let deleted: Vec<DefinitionEntry> = deleted.iter().map(whole_definition).collect();
+    let Some(first) = deleted.first() else { return Ok(Err(Refused::Conflict)) };
+    if query::definition(db, query::NEWEST, args![org.0, first.row.name]).await?.is_some() {
+        return Ok(Err(Refused::Taken));
+    }
+    let sql = format!("UPDATE workflow_definitions SET deleted_at = NULL {which}");
+    db.execute(&sql, args![org.0, workflow]).await?;
+    Ok(registry::apply(db, with).await?.map(|mut effects| {
+        for entry in deleted {
+            let after = DefinitionEntry { row: entry.row.clone(), deleted: None, ..entry };
+            effects.entries.extend([entry.removed(), after.added()]);
+        }
+        ((), effects)
+    }))
+}
+
+pub async fn first_defined(db: &Session, org: OrgId, workflow: &str) -> DbResult<Option<Time>> {
+    let sql = "SELECT created_at FROM workflow_definitions WHERE org = $1 AND workflow = $2 ORDER BY version LIMIT 1";
+    Ok(db.one(sql, args![org.0, workflow]).await?.map(|row| Time(row.get(0))))
+}

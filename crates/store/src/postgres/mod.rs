@@ -280,6 +280,20 @@ impl Store for PgStore {
         Ok(self.writers.transact(work).await?.is_ok())
     }
 
+    async fn deleted(&self, org: OrgId, named: Option<&str>) -> Result<Vec<(DefinitionRow, Time)>, Error> {
+        self.readers.with_retry(async |db| definitions::deleted(&db, org, named).await).await
+    }
+
+    async fn redefine(&self, org: OrgId, workflow: &str, with: Change) -> Result<Result<(), Refused>, Error> {
+        let workflow = workflow.to_string();
+        let work = move |db: Arc<Session>| async move { definitions::redefine(&db, org, workflow, with).await };
+        self.writers.transact(work).await
+    }
+
+    async fn first_defined(&self, org: OrgId, workflow: &str) -> Result<Option<Time>, Error> {
+        self.readers.with_retry(async |db| definitions::first_defined(&db, org, workflow).await).await
+    }
+
     async fn runs(&self, filter: RunFilter) -> Result<Vec<RunRow>, Error> {
         self.readers.with_retry(async |db| query::runs(&db, &filter).await).await
     }

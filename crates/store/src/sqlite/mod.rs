@@ -334,6 +334,27 @@ impl Store for SqliteStore {
         Ok(self.writer.write(work).await?.is_ok())
     }
 
+    async fn deleted(&self, org: OrgId, named: Option<&str>) -> Result<Vec<(DefinitionRow, Time)>, Error> {
+        let named = named.map(str::to_string);
+        self.read(move |db| query::deleted(db, org, named.as_deref())).await
+    }
+
+    async fn redefine(&self, org: OrgId, workflow: &str, with: Change) -> Result<Result<(), Refused>, Error> {
+        let workflow = workflow.to_string();
+        let work = move |db: &Tx<'_>| {
+            registry::in_savepoint(db, |db| match query::redefine(db, org, &workflow)? {
+                Ok(()) => registry::apply(db, &with),
+                refused => Ok(refused),
+            })
+        };
+        self.writer.write(work).await
+    }
+
+    async fn first_defined(&self, org: OrgId, workflow: &str) -> Result<Option<Time>, Error> {
+        let workflow = workflow.to_string();
+        self.read(move |db| query::first_defined(db, org, &workflow)).await
+    }
+
     async fn label(&self, run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> Result<bool, Error> {
         let work = move |db: &Tx<'_>| {
             let there = query::label(db, run, &labels)?;

@@ -349,6 +349,44 @@ pub fn undefine(db: &Tx<'_>, org: OrgId, workflow: &str, at: Time) -> rusqlite::
     Ok(!deleted.is_empty())
 }
 
+pub fn deleted(db: &Connection, org: OrgId, named: Option<&str>) -> rusqlite::Result<Vec<(DefinitionRow, Time)>> {
+    let sql = format!(
+        "SELECT {WHOLE_DEFINITION} FROM workflow_definitions d
+         WHERE org = ?1 AND deleted_at IS NOT NULL AND test = 0 AND (?2 IS NULL OR name = ?2 OR workflow = ?2)
+         AND version = (SELECT max(version) FROM workflow_definitions WHERE workflow = d.workflow)
+         ORDER BY deleted_at DESC, id DESC"
+    );
+    let entry = |row: &Row| {
+        let DefinitionEntry { row, deleted, .. } = whole_definition(row)?;
+        Ok((row, Time(deleted.unwrap_or_default())))
+    };
+    db.prepare_cached(&sql)?.query_map(params![org.0, named], entry)?.collect()
+}
+
+pub fn redefine(db: &Tx<'_>, org: OrgId, workflow: &str) -> rusqlite::Result<Result<(), Refused>> {
+    let which = "WHERE org = ?1 AND workflow = ?2 AND deleted_at IS NOT NULL AND test = 0";
+    let sql = format!("SELECT {WHOLE_DEFINITION} FROM workflow_definitions {which}");
+    let deleted =
+        db.prepare_cached(&sql)?.query_map(params![org.0, workflow], whole_definition)?.collect::<Result<_, _>>();
+    let deleted: Vec<DefinitionEntry> = deleted?;
+    let Some(first) = deleted.first() else { return Ok(Err(Refused::Conflict)) };
+    if definition(db, NEWEST, params![org.0, first.row.name])?.is_some() {
+        return Ok(Err(Refused::Taken));
+    }
+    let sql = format!("UPDATE workflow_definitions SET deleted_at = NULL {which}");
+    db.prepare_cached(&sql)?.execute(params![org.0, workflow])?;
+    for entry in deleted {
+        let after = DefinitionEntry { row: entry.row.clone(), deleted: None, ..entry };
+        db.tally([entry.removed(), after.added()]);
+    }
+    Ok(Ok(()))
+}
+
+pub fn first_defined(db: &Connection, org: OrgId, workflow: &str) -> rusqlite::Result<Option<Time>> {
+    let sql = "SELECT created_at FROM workflow_definitions WHERE org = ?1 AND workflow = ?2 ORDER BY version LIMIT 1";
+    db.prepare_cached(sql)?.query_row(params![org.0, workflow], |row| Ok(Time(row.get(0)?))).optional()
+}
+
 pub fn label(db: &Connection, run: RunId, labels: &[String]) -> rusqlite::Result<bool> {
     let sql = "UPDATE workflow_runs SET labels = ?2 WHERE id = ?1";
     if db.prepare_cached(sql)?.execute(params![run.0, label_text(labels)])? == 0 {

@@ -131,6 +131,7 @@ macro_rules! suites {
             open_gates_are_listed_until_they_are_answered,
             only_a_finished_run_s_payloads_are_erased_and_its_log_stays,
             a_workflow_is_found_by_name_and_by_id_until_it_is_deleted,
+            a_deleted_workflow_is_found_and_restored_while_its_name_is_free,
             runs_of_a_deleted_workflow_are_still_listed,
             test_definitions_are_not_listed_as_versions,
             a_version_and_its_change_are_written_together_or_not_at_all,

@@ -228,6 +228,35 @@ pub async fn a_workflow_is_found_by_name_and_by_id_until_it_is_deleted(store: &d
     assert!(store.versions(OrgId(2), "wf_2").await.unwrap().is_empty());
 }
 
+pub async fn a_deleted_workflow_is_found_and_restored_while_its_name_is_free(store: &dyn Store) {
+    let first = defined(store, version("wf_1", "hello", "1")).await;
+    let second = defined(store, NewDefinition { at: Time(4), ..version("wf_1", "hello", "2") }).await;
+    defined(store, NewDefinition { test: true, ..version("wf_t", "draft", "1") }).await;
+    let restore = async |org: OrgId, id: &str| store.redefine(org, id, Change::default()).await.unwrap();
+    assert!(store.deleted(ORG, None).await.unwrap().is_empty());
+    assert_eq!(restore(ORG, "wf_1").await, Err(Refused::Conflict), "it is not deleted");
+    assert_eq!(restore(ORG, "wf_t").await, Err(Refused::Conflict), "test definitions are never listed");
+    assert!(undefined(store, ORG, "wf_1").await);
+    for named in [None, Some("hello"), Some("wf_1")] {
+        assert_eq!(store.deleted(ORG, named).await.unwrap(), [(second.clone(), Time(5))]);
+        assert!(store.deleted(OrgId(2), named).await.unwrap().is_empty());
+    }
+    assert!(store.deleted(ORG, Some("draft")).await.unwrap().is_empty());
+    // Another workflow takes the name, and is deleted later.
+    defined(store, version("wf_2", "hello", "1")).await;
+    assert_eq!(restore(ORG, "wf_1").await, Err(Refused::Taken));
+    assert!(store.undefine(ORG, "wf_2", Time(6), Change::default()).await.unwrap());
+    let both = store.deleted(ORG, Some("hello")).await.unwrap();
+    assert_eq!(both.iter().map(|(row, _)| &*row.workflow).collect::<Vec<_>>(), ["wf_2", "wf_1"]);
+    assert_eq!(restore(OrgId(2), "wf_1").await, Err(Refused::Conflict));
+    assert_eq!(restore(ORG, "wf_1").await, Ok(()));
+    assert_eq!(store.find_definition(ORG, "hello").await.unwrap(), Some(second.clone()));
+    assert_eq!(store.versions(ORG, "wf_1").await.unwrap(), [second, first.clone()]);
+    assert_eq!(store.deleted(ORG, None).await.unwrap().len(), 1);
+    assert_eq!(store.first_defined(ORG, "wf_1").await.unwrap(), Some(first.at));
+    assert_eq!(store.first_defined(OrgId(2), "wf_1").await.unwrap(), None);
+}
+
 pub async fn runs_of_a_deleted_workflow_are_still_listed(store: &dyn Store) {
     let first = defined(store, version("wf_1", "hello", "1")).await;
     accepted(store, Commit { head: Some(Head { definition: first.id, ..head(Time(1)) }), ..create(1) }).await;
