@@ -5,6 +5,7 @@
 
 use crate::app::App;
 use crate::error::Problem;
+use crate::parameters;
 use crate::rates::peer;
 use crate::shares::Payer;
 use axum::extract::FromRequestParts;
@@ -26,6 +27,7 @@ impl FromRequestParts<App> for Auth {
         let who = caller.key.as_deref().unwrap_or(&caller.name);
         app.rates.ask(&format!("{}/{who}", caller.org.0)).map_err(Problem::too_many)?;
         parts.extensions.insert(Payer::Organisation(caller.org));
+        parameters::check(parts)?;
         Ok(Auth(caller))
     }
 }

@@ -8,6 +8,7 @@
 //! | tools for agents | `mcp/` |
 //! | the dashboard, built from `ui/` | `ui.rs` |
 //! | authentication, rate limits, host checks | `auth.rs`, `rates.rs`, `guard.rs` |
+//! | unknown query parameters | `parameters.rs` |
 //! | bodies and errors | `body.rs`, `error.rs` |
 //! | memory and streams divided between organisations | `shares.rs` |
 //! | connections | `listen.rs` |
@@ -30,6 +31,7 @@ pub mod live;
 mod mcp;
 pub mod metrics;
 pub mod otlp;
+mod parameters;
 mod rates;
 mod rest;
 mod serve;

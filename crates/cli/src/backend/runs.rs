@@ -90,12 +90,15 @@ impl Backend {
         }
     }
 
-    /// What would stand if the run went on under the newest version.
-    pub async fn retry_preview(&self, run: &str) -> anyhow::Result<Standing> {
+    /// What would stand if the run went on, under the newest version or its own.
+    pub async fn retry_preview(&self, run: &str, newest: bool) -> anyhow::Result<Standing> {
         match self {
-            Backend::Server(client) => client.data(Call::get(&["runs", run, "retry"])).await,
+            Backend::Server(client) => {
+                client.data(Call::get(&["runs", run, "retry"]).query("newest", Some(newest))).await
+            }
             Backend::Directory(Directory { engine, caller }) => {
-                let standing = or_refusal(engine.runs(caller).retry_preview(run).await)?;
+                let retry = if newest { Retry::Newest } else { Retry::SameVersion };
+                let standing = or_refusal(engine.runs(caller).retry_preview(run, retry).await)?;
                 Ok(Standing { stands: standing.stands, again: standing.again })
             }
         }

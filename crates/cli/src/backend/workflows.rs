@@ -128,6 +128,49 @@ impl Backend {
         }
     }
 
+    /// Deleted workflows, latest deletion first.
+    pub async fn deleted_workflows(&self) -> anyhow::Result<Vec<WorkflowSummary>> {
+        let (mut all, mut cursor) = (Vec::new(), None);
+        loop {
+            let page: Page<WorkflowSummary> = match self {
+                Backend::Server(client) => {
+                    let call = Call::get(&["workflows"]).query("deleted", Some(true)).query("limit", Some(PAGE));
+                    client.body(call.query("cursor", cursor.as_ref())).await?
+                }
+                Backend::Directory(Directory { engine, caller }) => {
+                    let query = WorkflowQuery { deleted: true, cursor, limit: PAGE, ..WorkflowQuery::default() };
+                    or_refusal(engine.workflows(caller).page(query).await)?.into()
+                }
+            };
+            all.extend(page.data);
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    pub async fn delete_workflow(&self, workflow: &str) -> anyhow::Result<()> {
+        match self {
+            Backend::Server(client) => client.execute(Call::delete(&["workflows", workflow])).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                or_refusal(engine.workflows(caller).delete(workflow).await)
+            }
+        }
+    }
+
+    /// Restores a deleted workflow, by its id or by the name of the one that was deleted last.
+    pub async fn restore_workflow(&self, workflow: &str) -> anyhow::Result<WorkflowSummary> {
+        match self {
+            Backend::Server(client) => client.data(Call::post(&["workflows", workflow, "restore"])).await,
+            Backend::Directory(directory) => {
+                let Directory { engine, caller } = directory;
+                let compiled = or_refusal(engine.workflows(caller).restore(workflow).await)?;
+                directory.summary(&compiled.row.workflow).await
+            }
+        }
+    }
+
     pub async fn schedule(&self, workflow: &str) -> anyhow::Result<Vec<ScheduleSummary>> {
         match self {
             Backend::Server(client) => {

@@ -8,7 +8,7 @@ use super::{Exit, confirm};
 use crate::backend::{Backend, Missing, with};
 use crate::client::{Client, Target};
 use crate::{embedded, logging};
-use stepwell_server::view::{Event, Run};
+use stepwell_server::view::Run;
 
 #[derive(clap::Args)]
 pub struct CancelArgs {
@@ -115,22 +115,9 @@ async fn on_directory(args: &RetryArgs) -> anyhow::Result<Exit> {
 
 /// Retries a run; returns lines that list which steps are kept and which run again.
 async fn retry_run(backend: &Backend, before: &Run, newest: bool) -> anyhow::Result<Vec<String>> {
-    if newest {
-        let standing = backend.retry_preview(&before.id).await?;
-        backend.retry(&before.id, newest).await?;
-        return Ok(vec![list("stands", &standing.stands), list("runs again", &standing.again)]);
-    }
+    let standing = backend.retry_preview(&before.id, newest).await?;
     backend.retry(&before.id, newest).await?;
-    let events = backend.events(&before.id, before.version).await?;
-    let reset = events.iter().find(|event| event.kind == "retried").map(reset).unwrap_or_default();
-    let done = before.tasks.0.iter().filter(|(_, task)| task.attempt > 0).map(|(path, _)| path.clone());
-    let stands: Vec<String> = done.filter(|path| !reset.contains(path)).collect();
-    Ok(vec![list("stands", &stands), list("runs again", &reset)])
-}
-
-fn reset(event: &Event) -> Vec<String> {
-    let steps = event.fact.get("reset").and_then(|steps| steps.as_array());
-    steps.into_iter().flatten().filter_map(|step| Some(step.as_str()?.to_string())).collect()
+    Ok(vec![list("stands", &standing.stands), list("runs again", &standing.again)])
 }
 
 fn list(what: &str, steps: &[String]) -> String {

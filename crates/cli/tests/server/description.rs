@@ -153,3 +153,28 @@ fn the_schemas_of_definitions_are_served_and_printed() {
     let refused = place.stepwell(&["schema", "yaml"]);
     assert!(refused.contains("known: all, tasks, flow, graph"), "{refused}");
 }
+
+#[test]
+fn every_route_refuses_a_query_parameter_that_it_does_not_have() {
+    let place = Installation::new();
+    let server = place.serve();
+    let api = description();
+    let mut seen = 0;
+    for (name, is) in operations(&api).into_iter().filter(|(name, _)| !PUBLIC.contains(&name.as_str())) {
+        let (method, path) = name.split_once(' ').unwrap();
+        let path: Vec<&str> = path.split('/').map(|part| if part.starts_with('{') { "x" } else { part }).collect();
+        let path = path.join("/");
+        let answer = server.api.call(method, &format!("{path}?stepwell_unknown=1"), &json!({}));
+        let problem = answer.refused(422, "invalid-input");
+        assert_eq!(problem["errors"][0]["path"], "stepwell_unknown", "{name}: {problem:#}");
+        // A near miss of a parameter that it has is corrected.
+        let own = is["parameters"].as_array().into_iter().flatten().find(|one| one["in"] == "query");
+        if let Some(own) = own.and_then(|one| one["name"].as_str()).filter(|own| own.len() > 3) {
+            let problem =
+                server.api.call(method, &format!("{path}?{own}s=1"), &json!({})).refused(422, "invalid-input");
+            assert!(problem["detail"].as_str().unwrap().contains(&format!("did you mean {own:?}?")), "{problem:#}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 60, "{seen}");
+}

@@ -32,6 +32,7 @@ mod postbox;
 mod promises;
 mod queries;
 mod raw;
+mod records;
 mod requests;
 mod schedules;
 mod schemas;

@@ -25,6 +25,7 @@ use attempts::Override;
 pub use attempts::{DEFERRED, UNDER_WAY};
 pub use budget::{Budget, Spent};
 pub use newer::{Newer, Standing, retry_onto, standing};
+pub use retry::retry_standing;
 
 use crate::event::{Event, Failure, Ignored, Reply, Timer, TimerKind};
 use crate::expr::Val;

@@ -1,10 +1,11 @@
 //! Retries a finished run under its own version (rule R7). For a newer version see `newer`.
 
-use super::Planner;
+use super::{Env, Planner, Standing};
 use crate::event::{Ignored, Retrier};
 use crate::fact::{End, Fact};
-use crate::graph::{Join, Kind, OnItemError, Target};
-use crate::run::{At, Phase, RunStatus, Status};
+use crate::graph::{Graph, Join, Kind, OnItemError, Target};
+use crate::run::{At, Phase, Run, RunStatus, Status};
+use crate::time::Time;
 use std::collections::{BTreeSet, HashMap};
 
 /// What a retry resets and reopens, in one instance and everything inside it.
@@ -12,6 +13,34 @@ use std::collections::{BTreeSet, HashMap};
 struct Plan {
     reset: BTreeSet<At>,
     reopened: BTreeSet<At>,
+}
+
+/// Returns which steps a retry under the run's own version would keep, and which would run again. Steps inside a scope
+/// that is only reopened are named by their paths.
+pub fn retry_standing(graph: &Graph, run: &Run) -> Result<Standing, Ignored> {
+    if !is_retryable(run.status) {
+        return Err(Ignored::NothingToRetry);
+    }
+    let mut standing = Standing { stands: Vec::new(), again: Vec::new() };
+    if run.instances.is_empty() {
+        return Ok(standing);
+    }
+    let mut copy = run.clone();
+    let plan = Planner::new(graph, &mut copy, Env::plain(Time(0), &|_| String::new())).plan_retry(0);
+    if plan.reset.is_empty() && plan.reopened.is_empty() {
+        return Err(Ignored::NothingToRetry);
+    }
+    for (at, state) in run.steps(graph) {
+        let list = if plan.reset.contains(&at) {
+            Some(&mut standing.again).filter(|_| state.ran())
+        } else if at.instance == 0 && !plan.reopened.contains(&at) {
+            Some(&mut standing.stands).filter(|_| state.status().is_some())
+        } else {
+            None
+        };
+        list.into_iter().for_each(|list| list.push(run.path(graph, at)));
+    }
+    Ok(standing)
 }
 
 impl Planner<'_> {

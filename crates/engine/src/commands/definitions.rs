@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::definition::Definition;
 use stepwell_core::graph::{Call, Kind};
+use stepwell_core::time::Time;
 use stepwell_formats::{Fault, Faults};
 use stepwell_store::{Auth, Change, DefinitionRow, NewDefinition, Record, RecordChange};
 
@@ -35,6 +36,8 @@ pub struct Defined {
     pub changed: bool,
     /// What is suspicious in the definition.
     pub warnings: Vec<Fault>,
+    /// The workflow of the same name that was deleted last, if this one is new: its id, and when it was deleted.
+    pub before: Option<(String, Time)>,
 }
 
 /// The expected newest version is not the newest one.
@@ -59,8 +62,13 @@ impl Workflows<'_> {
         let (row, changed) = retry_on_conflict(|| self.define_once(&checked, after))
             .await?
             .map_err(|Outdated| Error::Changed("workflow"))?;
+        let before = match changed && row.version == 1 {
+            true => self.rooms.cluster.store.deleted(self.caller.org, Some(&row.name)).await?.into_iter().next(),
+            false => None,
+        };
+        let before = before.map(|(before, at)| (before.workflow, at));
         let warnings = checked.warnings.clone();
-        Ok(Defined { compiled: self.rooms.workflows.insert(row, checked), changed, warnings })
+        Ok(Defined { compiled: self.rooms.workflows.insert(row, checked), changed, warnings, before })
     }
 
     /// Makes all checks of [`Workflows::define`] and stores nothing. Needs the right to define.

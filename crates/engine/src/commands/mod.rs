@@ -7,6 +7,7 @@ mod change;
 mod channels;
 mod connections;
 mod definitions;
+mod deleted;
 mod exposed;
 mod gates;
 mod identity;

@@ -38,6 +38,9 @@ pub struct ScheduleView {
 pub struct State {
     pub enabled: bool,
     pub switches: Arc<Switches>,
+    /// When its first version was stored.
+    pub inserted_at: Time,
+    pub deleted_at: Option<Time>,
 }
 
 /// Which workflows to list, by name.
@@ -47,18 +50,23 @@ pub struct WorkflowQuery {
     pub text: Option<String>,
     /// All of these, as `name=value`.
     pub labels: Vec<String>,
-    /// The last name on the previous page.
+    /// Deleted workflows instead of the others, latest deletion first.
+    pub deleted: bool,
+    /// The last name on the previous page; of deleted workflows, the last id.
     pub cursor: Option<String>,
     pub limit: u32,
 }
 
 impl WorkflowQuery {
-    fn has_name(&self, name: &str) -> bool {
-        let after = self.cursor.as_deref().is_none_or(|cursor| name > cursor);
-        after && self.text.as_deref().is_none_or(|part| name.contains(part))
+    pub(super) fn has_text(&self, name: &str) -> bool {
+        self.text.as_deref().is_none_or(|part| name.contains(part))
     }
 
-    fn has_labels(&self, compiled: &Compiled) -> bool {
+    fn has_name(&self, name: &str) -> bool {
+        self.cursor.as_deref().is_none_or(|cursor| name > cursor) && self.has_text(name)
+    }
+
+    pub(super) fn has_labels(&self, compiled: &Compiled) -> bool {
         self.labels.iter().all(|label| {
             let (name, value) = label.split_once('=').unwrap_or((label, ""));
             compiled.definition.labels.get(name).is_some_and(|have| have == value)
@@ -94,6 +102,9 @@ impl Workflows<'_> {
 
     /// A page of workflows, by name.
     pub async fn page(&self, query: WorkflowQuery) -> Result<WorkflowPage, Error> {
+        if query.deleted {
+            return self.deleted_page(query).await;
+        }
         let mut workflows: Vec<(Arc<Compiled>, State)> = Vec::new();
         for row in self.list().await?.into_iter().filter(|row| query.has_name(&row.name)) {
             let compiled = self.rooms.workflows.compile(row)?;
@@ -116,9 +127,9 @@ impl Workflows<'_> {
         self.rooms.workflows.newest(self.caller.org, name).await
     }
 
-    /// All versions of a workflow, newest first. Needs the right to read.
+    /// All versions of a workflow, newest first, even if it is deleted. Needs the right to read.
     pub async fn versions(&self, workflow: &str) -> Result<Vec<DefinitionRow>, Error> {
-        let newest = self.get(workflow).await?;
+        let newest = self.get_even_deleted(workflow).await?;
         Ok(self.rooms.cluster.store.versions(self.caller.org, &newest.row.workflow).await?)
     }
 
@@ -157,8 +168,14 @@ impl Workflows<'_> {
 
     /// The switches of a workflow. Needs no right beyond that to the version.
     pub async fn state(&self, compiled: &Compiled) -> Result<State, Error> {
-        let switches = self.rooms.access.switches(compiled.row.org, &compiled.row.workflow).await?;
-        Ok(State { enabled: switches.enabled.unwrap_or(compiled.definition.enabled), switches })
+        let row = &compiled.row;
+        let switches = self.rooms.access.switches(row.org, &row.workflow).await?;
+        let first = match row.version {
+            1 => None,
+            _ => self.rooms.cluster.store.first_defined(row.org, &row.workflow).await?,
+        };
+        let enabled = switches.enabled.unwrap_or(compiled.definition.enabled);
+        Ok(State { enabled, switches, inserted_at: first.unwrap_or(row.at), deleted_at: None })
     }
 
     /// Enables or disables a workflow. While disabled, it refuses triggers and skips its schedules. Needs the right to

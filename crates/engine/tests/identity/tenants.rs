@@ -41,7 +41,7 @@ async fn every_command_of_another_organisation_finds_nothing_and_changes_nothing
             ("cancel", engine.runs(&eve).cancel(run, None).await),
             ("retry", engine.runs(&eve).retry(run, Retry::SameVersion).await),
             ("retry newest", engine.runs(&eve).retry(run, Retry::Newest).await),
-            ("preview", engine.runs(&eve).retry_preview(run).await.map(drop)),
+            ("preview", engine.runs(&eve).retry_preview(run, Retry::Newest).await.map(drop)),
             ("rerun", engine.runs(&eve).rerun(run, None).await.map(drop)),
             ("answer", engine.gates(&eve).answer(run, "gate", yes).await),
             ("ready", engine.steps(&eve).ready(run, "gate").await),

@@ -46,7 +46,7 @@ async fn a_failed_run_goes_on_where_it_failed_when_it_is_retried() {
             "bad": {"needs": ["good"], "tool": "add", "args": {"n": 1}}}}"#,
         )
         .await;
-    let standing = harness.engine.runs(&harness.admin).retry_preview(&view.id).await.unwrap();
+    let standing = harness.engine.runs(&harness.admin).retry_preview(&view.id, Retry::Newest).await.unwrap();
     assert_eq!((standing.stands, standing.again), (vec!["good".into()], vec!["bad".into()]));
     harness.engine.runs(&harness.admin).retry(&view.id, Retry::Newest).await.unwrap();
     let view = harness.ended(&view.id).await;

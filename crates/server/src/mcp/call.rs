@@ -42,6 +42,8 @@ struct Define {
 #[derive(Deserialize)]
 struct List {
     query: Option<String>,
+    #[serde(default)]
+    deleted: bool,
     limit: Option<u32>,
     cursor: Option<String>,
 }
@@ -164,25 +166,30 @@ impl Call<'_> {
             }
             None => text.push('.'),
         }
+        let earlier = defined.before.as_ref().map(|(id, at)| json!({"id": id, "deleted_at": Instant(*at)}));
+        if let Some((id, _)) = &defined.before {
+            text += &format!(" An older workflow of that name was deleted: {id}.");
+        }
         let mut shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,
-            "changed": defined.changed, "tool": tool});
+            "changed": defined.changed, "tool": tool, "earlier": earlier});
         add_warnings(&mut shown, &mut text, &defined.warnings);
         Ok(text::result(shown, text))
     }
 
     async fn list_definitions(self, list: List) -> Result<CallToolResult, Problem> {
         let limit = page_size(list.limit, 50)?;
-        let query = WorkflowQuery { text: list.query, labels: Vec::new(), cursor: list.cursor, limit };
+        let query =
+            WorkflowQuery { text: list.query, deleted: list.deleted, cursor: list.cursor, limit, ..Default::default() };
         let page = self.app.engine.workflows(self.caller).page(query).await?;
         let (mut found, mut lines) = (Vec::new(), String::new());
-        for (compiled, State { enabled, .. }) in &page.workflows {
+        for (compiled, State { enabled, deleted_at, .. }) in &page.workflows {
             let (row, definition) = (&compiled.row, &compiled.definition);
             let about = definition.description.as_deref().unwrap_or("no description");
             let first: String = about.lines().next().unwrap_or_default().chars().take(200).collect();
             lines += &format!("\n- {}{}: {first}", row.name, if *enabled { "" } else { " (disabled)" });
             found.push(json!({"name": row.name, "id": row.workflow, "version": row.version,
                 "description": definition.description, "enabled": enabled, "dialect": definition.graph.dialect.name(),
-                "input_schema": definition.input_schema}));
+                "input_schema": definition.input_schema, "deleted_at": deleted_at.map(Instant)}));
         }
         let text = match found.len() {
             0 => "No workflows match. Create one with workflow_define.".to_string(),

@@ -132,6 +132,7 @@ impl Named {
             }),
             Named::ListDefinitions => json!({
                 "query": {"type": "string", "description": "Part of the name"},
+                "deleted": {"type": "boolean", "default": false, "description": "Deleted workflows instead"},
                 "limit": limit,
                 "cursor": cursor,
             }),
@@ -198,6 +199,8 @@ impl Named {
                 "warnings": {"type": "array", "description": "What is valid but probably not meant"},
                 "tool": {"anyOf": [{"type": "string"}, {"type": "null"}],
                     "description": "The tool that starts it, if it is exposed as one"},
+                "earlier": {"anyOf": [{"type": "object"}, {"type": "null"}],
+                    "description": "The deleted workflow that had this name before"},
             }}),
             Named::ListDefinitions => page(
                 "workflows",
@@ -205,6 +208,7 @@ impl Named {
                     "name": {"type": "string"}, "id": {"type": "string"}, "version": {"type": "integer"},
                     "description": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "enabled": {"type": "boolean"},
                     "input_schema": {"description": "JSON Schema of its input, if it has one"},
+                    "deleted_at": {"anyOf": [{"type": "string"}, {"type": "null"}]},
                 }}),
             ),
             Named::ListRuns => page(

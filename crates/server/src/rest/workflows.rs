@@ -13,7 +13,8 @@ use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use stepwell_engine::commands::{Right, Source, WorkflowQuery};
+use stepwell_core::time::Time;
+use stepwell_engine::commands::{self as engine, Right, Source, WorkflowQuery};
 use stepwell_engine::{Caller, Checked, Compiled, Error};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -27,6 +28,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(version))
         .routes(routes!(schedule))
         .routes(routes!(schedules))
+        .routes(routes!(restore))
         .routes(routes!(pause))
         .routes(routes!(resume))
         .routes(routes!(rotate))
@@ -42,6 +44,8 @@ struct Filters {
     label: Option<String>,
     /// Part of the name.
     q: Option<String>,
+    /// Deleted workflows instead of the others, latest deletion first.
+    deleted: Option<bool>,
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// `next` of the previous page
@@ -59,6 +63,7 @@ async fn list(
     let query = WorkflowQuery {
         text: filters.q,
         labels: filters.label.iter().flat_map(|labels| labels.split(',')).map(str::to_string).collect(),
+        deleted: filters.deleted.unwrap_or(false),
         cursor: filters.cursor,
         limit: page_size(filters.limit, 50)?,
     };
@@ -87,7 +92,7 @@ async fn define(app: &App, caller: &Caller, checked: Checked, after: Option<u32>
     let status =
         if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
     let state = app.engine.workflows(caller).state(&defined.compiled).await?;
-    let data = WorkflowSummary::new(&defined.compiled, &state);
+    let data = WorkflowSummary::defined(&defined, &state);
     let warnings = defined.warnings.iter().map(FaultView::from).collect();
     Ok((status, Reply(DefinedView { data, warnings })).into_response())
 }
@@ -106,7 +111,7 @@ fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// A workflow with its definition
+/// A workflow with its definition. A deleted one is found by its id
 #[utoipa::path(get, path = "/api/v1/workflows/{id}", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "The workflow", body = Data<Workflow>),
@@ -117,15 +122,15 @@ async fn get(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Answer<Response> {
-    let compiled = app.engine.workflows(&caller).get(&id).await?;
-    Ok(tagged(&Data { data: view(&app, &caller, &compiled).await? }, &headers))
+    let (compiled, deleted_at) = app.engine.workflows(&caller).look_up(&id).await?;
+    Ok(tagged(&Data { data: view(&app, &caller, (&compiled, deleted_at)).await? }, &headers))
 }
 
-async fn view(app: &App, caller: &Caller, compiled: &Compiled) -> Answer<Workflow> {
-    let state = app.engine.workflows(caller).state(compiled).await?;
+async fn view(app: &App, caller: &Caller, (compiled, deleted_at): (&Compiled, Option<Time>)) -> Answer<Workflow> {
+    let state = engine::State { deleted_at, ..app.engine.workflows(caller).state(compiled).await? };
     let graph = &compiled.definition.graph;
     let definition = stepwell_formats::document(compiled.row.source.as_bytes(), None).unwrap_or_default();
-    let webhooks = match caller.may(Right::Define) {
+    let webhooks = match caller.may(Right::Define) && deleted_at.is_none() {
         true => app.engine.workflows(caller).hooks(&compiled.row.workflow).await?,
         false => Vec::new(),
     };
@@ -193,7 +198,7 @@ async fn put(
 /// Whether the workflow still has one of the tags in `If-Match`.
 async fn is_as(app: &App, caller: &Caller, before: Option<&Compiled>, headers: &HeaderMap) -> Answer<bool> {
     let Some(before) = before else { return Ok(false) };
-    let shown = tagged(&Data { data: view(app, caller, before).await? }, &HeaderMap::new());
+    let shown = tagged(&Data { data: view(app, caller, (before, None)).await? }, &HeaderMap::new());
     let tag = shown.headers().get(ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or_default();
     let wanted = headers.get(IF_MATCH).and_then(|wanted| wanted.to_str().ok()).unwrap_or_default();
     Ok(wanted.split(',').any(|one| matches!(one.trim(), "*") || one.trim() == tag))
@@ -221,13 +226,29 @@ async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Reply<Data<Work
     Ok(Reply(Data { data: WorkflowSummary::new(&compiled, &state) }))
 }
 
-/// Delete a workflow; running runs finish
+/// Delete a workflow; running runs finish, and it can be restored
 #[utoipa::path(delete, path = "/api/v1/workflows/{id}", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 204, description = "Deleted"), Problems))]
 async fn delete(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<StatusCode> {
     app.engine.workflows(&caller).delete(&id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Restore a deleted workflow, by its id or by the name of the one that was deleted last
+///
+/// It gets its schedules back, and new webhook URLs. 409 while another workflow has its name.
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/restore", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), responses(
+        (status = 200, description = "Restored", body = Data<WorkflowSummary>), Problems))]
+async fn restore(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+) -> Answer<Reply<Data<WorkflowSummary>>> {
+    let compiled = app.engine.workflows(&caller).restore(&id).await?;
+    let state = app.engine.workflows(&caller).state(&compiled).await?;
+    Ok(Reply(Data { data: WorkflowSummary::new(&compiled, &state) }))
 }
 
 /// All versions of a workflow, newest first

@@ -14,6 +14,10 @@ pub struct Run {
     pub workflow_id: String,
     pub workflow: String,
     pub workflow_version: u32,
+    /// The workflow was deleted since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Instant, required = false)]
+    pub workflow_deleted_at: Option<Instant>,
     /// queued, running, paused, completed, failed, cancelled or timeout.
     pub status: String,
     pub created_by: String,
@@ -244,6 +248,7 @@ impl From<engine::RunView> for Run {
             workflow_id: view.workflow_id,
             workflow: view.workflow,
             workflow_version: view.workflow_version,
+            workflow_deleted_at: view.workflow_deleted_at.map(Instant),
             status: view.status.into(),
             created_by: view.created_by,
             created_at: view.created_at.into(),

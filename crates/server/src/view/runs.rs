@@ -14,6 +14,10 @@ pub struct RunSummary {
     pub workflow: String,
     pub workflow_id: String,
     pub workflow_version: u32,
+    /// The workflow was deleted since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Instant, required = false)]
+    pub workflow_deleted_at: Option<Instant>,
     pub status: String,
     pub created_by: String,
     pub created_at: Instant,
@@ -28,12 +32,13 @@ pub struct RunSummary {
 
 impl From<engine::RunSummary> for RunSummary {
     fn from(summary: engine::RunSummary) -> RunSummary {
-        let engine::RunSummary { row, workflow_id, workflow, workflow_version } = summary;
+        let engine::RunSummary { row, workflow_id, workflow, workflow_version, workflow_deleted_at } = summary;
         RunSummary {
             id: row.public,
             workflow,
             workflow_id,
             workflow_version,
+            workflow_deleted_at: workflow_deleted_at.map(Instant),
             status: row.status,
             created_by: row.by,
             created_at: row.created.into(),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use stepwell_core::definition::Trigger;
 use stepwell_core::graph::{Graph, Step, Target};
-use stepwell_engine::commands::{ScheduleView, State, WorkflowPage};
+use stepwell_engine::commands::{Defined, ScheduleView, State, WorkflowPage};
 use stepwell_engine::{Compiled, Pause};
 use stepwell_store::DefinitionRow;
 use utoipa::ToSchema;
@@ -27,8 +27,26 @@ pub struct WorkflowSummary {
     pub paused: bool,
     pub version: u32,
     pub labels: BTreeMap<String, String>,
+    /// When its first version was stored.
     pub inserted_at: Instant,
+    /// When this version was stored.
+    pub updated_at: Instant,
     pub created_by: String,
+    /// Deleted workflows can be restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Instant, required = false)]
+    pub deleted_at: Option<Instant>,
+    /// Of a new workflow: the one of the same name that was deleted last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = EarlierWorkflow, required = false)]
+    pub earlier: Option<EarlierWorkflow>,
+}
+
+/// A deleted workflow whose name another one has now.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct EarlierWorkflow {
+    pub id: String,
+    pub deleted_at: Instant,
 }
 
 impl WorkflowSummary {
@@ -46,9 +64,18 @@ impl WorkflowSummary {
             paused: state.switches.paused.is_some(),
             version: row.version,
             labels: definition.labels.clone(),
-            inserted_at: row.at.into(),
+            inserted_at: state.inserted_at.into(),
+            updated_at: row.at.into(),
             created_by: row.by.clone(),
+            deleted_at: state.deleted_at.map(Instant),
+            earlier: None,
         }
+    }
+
+    /// A workflow that was just defined.
+    pub fn defined(defined: &Defined, state: &State) -> WorkflowSummary {
+        let earlier = defined.before.clone().map(|(id, at)| EarlierWorkflow { id, deleted_at: at.into() });
+        WorkflowSummary { earlier, ..WorkflowSummary::new(&defined.compiled, state) }
     }
 }
 

@@ -87,23 +87,16 @@ function Cancel({ run, onClose }: Props) {
   );
 }
 
-const DONE = ["success", "received", "skipped"];
-
 function Retry({ run, onClose }: Props) {
   const [newest, setNewest] = useState(false);
   const act = useAct(run, onClose);
   const now = useQuery({ ...workflow(run.workflow), retry: false });
   const newer = now.data && now.data.version > run.workflow_version;
   const preview = useQuery({
-    queryKey: ["retry", run.id, run.version],
-    queryFn: () => api<Schemas["RetryPreview"]>(`/runs/${part(run.id)}/retry`),
-    enabled: newest,
+    queryKey: ["retry", run.id, run.version, newest],
+    queryFn: () => api<Schemas["RetryPreview"]>(`/runs/${part(run.id)}/retry?newest=${newest}`),
     retry: false,
   });
-  const again = Object.entries(run.tasks).filter(([, step]) => !DONE.includes(step.status));
-  const stands = Object.entries(run.tasks).filter(
-    ([, step]) => step.status === "success" || step.status === "received",
-  );
   return (
     <Dialog title="Retry this run" onClose={onClose}>
       <fieldset>
@@ -117,16 +110,15 @@ function Retry({ run, onClose }: Props) {
           {newer ? `The newest, ${now.data?.version}` : "The newest is the run’s version"}
         </label>
       </fieldset>
-      {!newest && <Stands stands={stands.map(([path]) => path)} again={again.map(([path]) => path)} />}
-      {newest && preview.data && <Stands stands={preview.data.stands} again={preview.data.again} />}
-      {newest && preview.isPending && <Loading />}
-      {newest && preview.error && <Trouble error={preview.error} />}
+      {preview.data && <Stands stands={preview.data.stands} again={preview.data.again} />}
+      {preview.isPending && <Loading />}
+      {preview.error && <Trouble error={preview.error} />}
       {act.error && <Trouble error={act.error} />}
       <div className="row">
         <button
           type="button"
           className="main"
-          disabled={act.isPending || (newest && !preview.data)}
+          disabled={act.isPending || !preview.data}
           onClick={() => act.mutate({ verb: "retry", body: { newest } })}
         >
           Retry

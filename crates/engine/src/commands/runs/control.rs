@@ -7,14 +7,14 @@ use super::{Trigger, find, find_with_right, load};
 use crate::access::Right;
 use crate::error::Error;
 use crate::rooms::Rooms;
-use crate::run::start::Started;
+use crate::run::start::{End, Started, end_of};
 use crate::run::{Cancellation, Live, Message, cancel_unread, recovery};
 use crate::workflows::{Compiled, label_list};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_core::event::Retrier;
-use stepwell_core::plan::{Standing, standing};
+use stepwell_core::plan::{Standing, retry_standing, standing};
 use stepwell_store::{Change, RunFilter};
 
 /// The version with which a retried run continues.
@@ -25,6 +25,8 @@ pub enum Retry {
 }
 
 const PAGE_SIZE: u32 = 500;
+
+const ERASED: &str = "the run's payloads were erased: it cannot continue";
 
 impl Runs<'_> {
     /// Cancels a run. Needs the right to run.
@@ -63,15 +65,12 @@ impl Runs<'_> {
     pub async fn retry(&self, run: &str, retry: Retry) -> Result<(), Error> {
         let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
         if self.rooms.cluster.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
-            return Err(Error::NotNow("the run's payloads were erased: it cannot continue".into()));
+            return Err(Error::NotNow(ERASED.into()));
         }
         let (_, limits) = self.rooms.access.limits_of(self.caller.org).await?;
         self.rooms.access.check_run(self.caller.org, &limits).await?;
         let onto = match retry {
             Retry::SameVersion => None,
-            Retry::Newest if load(self.rooms, id, run).await?.test => {
-                return Err(Error::NotNow("a test run has no newer version: start a new test run".into()));
-            }
             Retry::Newest => Some(newest(self.rooms, &*load(self.rooms, id, run).await?).await?),
         };
         let version = onto.as_ref().map(|onto| onto.row.version);
@@ -81,13 +80,28 @@ impl Runs<'_> {
         self.rooms.runner.command(id, Message::Retry { by, onto }, audit).await
     }
 
-    /// Which steps would keep their result in a retry with the newest version, and which would run again. Needs the
-    /// right to read.
-    pub async fn retry_preview(&self, run: &str) -> Result<Standing, Error> {
+    /// Which steps would keep their result in this retry, and which would run again. Needs the right to read.
+    pub async fn retry_preview(&self, run: &str, retry: Retry) -> Result<Standing, Error> {
         let id = find_with_right(self.rooms, self.caller, Right::Read, run).await?;
+        if self.rooms.cluster.store.run(id).await?.is_some_and(|row| row.erased.is_some()) {
+            return Err(Error::NotNow(ERASED.into()));
+        }
         let live = load(self.rooms, id, run).await?;
-        let onto = newest(self.rooms, &live).await?;
-        Ok(standing(&live.compiled.definition.graph, &onto.definition.graph, &live.run)?)
+        let graph = &live.compiled.definition.graph;
+        let onto = match retry {
+            Retry::SameVersion => None,
+            Retry::Newest => Some(newest(self.rooms, &live).await?).filter(|onto| onto.row.id != live.compiled.row.id),
+        };
+        Ok(match onto {
+            None => retry_standing(graph, &live.run)?,
+            Some(onto) => standing(graph, &onto.definition.graph, &live.run)?,
+        })
+    }
+
+    /// Resolves when the run ends, or at once if it has ended. Needs the right to run.
+    pub async fn end(&self, run: &str) -> Result<End, Error> {
+        let id = find_with_right(self.rooms, self.caller, Right::Run, run).await?;
+        end_of(&self.rooms.runner, id).await
     }
 
     /// Starts a new run with the same input, or with another. Needs the right to run.
@@ -175,5 +189,8 @@ impl Runs<'_> {
 }
 
 async fn newest(rooms: &Rooms, live: &Live) -> Result<Arc<Compiled>, Error> {
+    if live.test {
+        return Err(Error::NotNow("a test run has no newer version: start a new test run".into()));
+    }
     rooms.workflows.newest(live.org, &live.compiled.row.workflow).await
 }

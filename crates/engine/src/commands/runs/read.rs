@@ -1,6 +1,7 @@
 //! Reading runs: single runs, lists, the log, and waiting for the end.
 
 use super::super::Runs;
+use super::super::deleted::deleted_at;
 use super::view::{ParentView, RunView, RunWarning, view};
 use crate::access::{Caller, Grants, Right};
 use crate::error::Error;
@@ -104,6 +105,7 @@ pub struct RunSummary {
     pub workflow_id: String,
     pub workflow: String,
     pub workflow_version: u32,
+    pub workflow_deleted_at: Option<Time>,
 }
 
 /// A page of runs, newest first.
@@ -184,18 +186,25 @@ impl Runs<'_> {
         let limit = query.limit.clamp(1, MAX_PAGE) as usize;
         let rows = self.list(query).await?;
         let next = rows.last().filter(|_| rows.len() == limit).map(|last| cursor(last.id));
-        let mut definitions: HashMap<i64, Option<DefinitionRow>> = HashMap::new();
+        let mut definitions: HashMap<i64, Option<(DefinitionRow, Option<Time>)>> = HashMap::new();
         let mut runs = Vec::with_capacity(rows.len());
         for row in rows {
             let definition = match definitions.entry(row.definition) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(self.rooms.cluster.store.definition(row.definition).await?),
+                Entry::Vacant(unknown) => unknown.insert(self.definition_of(&row).await?),
             };
-            let named = definition.as_ref().map(|of| (of.workflow.clone(), of.name.clone(), of.version));
-            let (workflow_id, workflow, workflow_version) = named.unwrap_or_default();
-            runs.push(RunSummary { row, workflow_id, workflow, workflow_version });
+            let named = definition.as_ref().map(|(of, at)| (of.workflow.clone(), of.name.clone(), of.version, *at));
+            let (workflow_id, workflow, workflow_version, workflow_deleted_at) = named.unwrap_or_default();
+            runs.push(RunSummary { row, workflow_id, workflow, workflow_version, workflow_deleted_at });
         }
         Ok(RunPage { runs, next })
+    }
+
+    /// The version that a run uses, and when its workflow was deleted.
+    async fn definition_of(&self, run: &RunRow) -> Result<Option<(DefinitionRow, Option<Time>)>, Error> {
+        let Some(row) = self.rooms.cluster.store.definition(run.definition).await? else { return Ok(None) };
+        let deleted = if run.test { None } else { deleted_at(self.rooms, row.org, &row.workflow).await? };
+        Ok(Some((row, deleted)))
     }
 
     /// The facts of the log after a version, in order. Needs the right to read.
@@ -296,6 +305,9 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
     if let Some(parent) = &stored.row.parent {
         let row = rooms.cluster.store.run(parent.run).await?;
         view.parent = row.map(|row| ParentView { run: row.public, step: parent.path.clone() });
+    }
+    if !live.test {
+        view.workflow_deleted_at = deleted_at(rooms, live.org, &live.compiled.row.workflow).await?;
     }
     view.warnings = warnings(rooms, &live).await?;
     if !live.run.status.is_terminal()

@@ -20,6 +20,8 @@ pub struct RunView {
     pub workflow_id: String,
     pub workflow: String,
     pub workflow_version: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow_deleted_at: Option<Time>,
     pub status: &'static str,
     pub created_by: String,
     pub created_at: Time,
@@ -132,6 +134,7 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
         workflow_id: live.compiled.row.workflow.clone(),
         workflow: live.compiled.row.name.clone(),
         workflow_version: live.compiled.row.version,
+        workflow_deleted_at: None,
         status: status(run),
         created_by: row.by.clone(),
         created_at: row.created,

@@ -1,18 +1,21 @@
 //! Controlling runs: cancel, retry, release, label, erase; one run or many.
 
+use super::start::{RunWithId, WaitParams, awaited, wait};
 use super::{Answer, Problems, belongs};
 use crate::app::App;
 use crate::auth::Auth;
-use crate::body::Json;
+use crate::body::{Json, Params};
 use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Reply;
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use stepwell_engine::commands::{self as engine, Retry, Right, RunQuery};
 use stepwell_engine::{Caller, Error};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -100,38 +103,59 @@ impl RetryRequest {
 }
 
 /// Retry a run that failed, timed out or was cancelled: steps that did not succeed run again
+///
+/// With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/retry", tag = "runs",
-    params(("run" = String, Path, description = "Id of the run")), request_body(content = Option<RetryRequest>),
-    responses((status = 200, description = "The run continues", body = Data<Run>), Problems))]
+    params(("run" = String, Path, description = "Id of the run"), WaitParams,
+        ("Prefer" = Option<String>, Header, description = "`wait=30` waits up to 30 seconds for the end")),
+    request_body(content = Option<RetryRequest>),
+    responses((status = 200, description = "The run continues, or finished in time", body = Data<Run>),
+        (status = 202, description = "The run continues, and did not finish in time", body = Data<RunWithId>), Problems))]
 async fn retry(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
+    Params(params): Params<WaitParams>,
+    headers: HeaderMap,
     Json(request, ..): Json<RetryRequest>,
-) -> Answer<Reply<Data<Run>>> {
+) -> Answer<Response> {
+    let wait = wait(params.wait.as_deref(), &headers)?;
     let done = app.engine.runs(&caller).retry(&run, request.retry()).await;
-    after(&app, &caller, &run, done).await
+    match wait.filter(|_| done.is_ok()) {
+        Some(wait) => awaited(&app, &caller, &run, wait).await,
+        None => after(&app, &caller, &run, done).await.map(IntoResponse::into_response),
+    }
 }
 
-/// What a retry under the newest version would keep.
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct PreviewParams {
+    /// Under the newest version of the workflow instead of the run's own
+    newest: Option<bool>,
+}
+
+/// What a retry would keep.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 struct RetryPreview {
     /// Steps whose results are kept.
     stands: Vec<String>,
-    /// Steps that would run again.
+    /// Steps that would run again; those inside a loop that is only continued, by path.
     again: Vec<String>,
 }
 
-/// Which steps a retry under the newest version would keep, and which would run again
+/// Which steps a retry would keep, and which would run again
 #[utoipa::path(get, path = "/api/v1/runs/{run}/retry", tag = "runs",
-    params(("run" = String, Path, description = "Id of the run")),
+    params(("run" = String, Path, description = "Id of the run"), PreviewParams),
     responses((status = 200, description = "The preview", body = Data<RetryPreview>), Problems))]
 async fn retry_preview(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
+    Params(params): Params<PreviewParams>,
 ) -> Answer<Reply<Data<RetryPreview>>> {
-    let standing = app.engine.runs(&caller).retry_preview(&run).await?;
+    let retry = RetryRequest { newest: params.newest.unwrap_or(false) }.retry();
+    let standing = app.engine.runs(&caller).retry_preview(&run, retry).await?;
     Ok(Reply(Data { data: RetryPreview { stands: standing.stands, again: standing.again } }))
 }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use stepwell_core::time::Millis;
 use stepwell_engine::Caller;
-use stepwell_engine::commands::{Source, Trigger};
+use stepwell_engine::commands::{End, Source, Started, Trigger};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -31,6 +31,15 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(rerun))
         .routes(routes!(test_run))
         .routes(routes!(discard))
+}
+
+/// Whether to wait for the end of a run.
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct WaitParams {
+    /// How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same
+    pub(super) wait: Option<String>,
 }
 
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
@@ -65,7 +74,7 @@ async fn trigger(
     headers: HeaderMap,
     raw: Raw,
 ) -> Answer<Response> {
-    let wait = wait(&params, &headers)?;
+    let wait = wait(params.wait.as_deref(), &headers)?;
     let key = match headers.get("idempotency-key") {
         Some(key) => Some(idempotency_key(key)?),
         None => None,
@@ -84,13 +93,34 @@ async fn trigger(
     let (started, end) = app.engine.runs(&caller).trigger_and_watch(request).await?;
     // The memory of the body is not held while the run is waited for.
     drop(raw);
+    reached(&app, end, wait).await;
+    shown_with_id(&app, &caller, &started.run, StatusCode::ACCEPTED).await
+}
+
+/// Waits for the end of a run, or until the time is up or the server stops.
+async fn reached(app: &App, end: End, wait: Duration) {
     tokio::select! {
         biased;
         _ = end.reached() => {}
         () = app.hub.stopping() => {}
         () = tokio::time::sleep(wait) => {}
     }
-    shown_with_id(&app, &caller, &started.run, StatusCode::ACCEPTED).await
+}
+
+/// The answer to a request that continued a run and may wait for its end: 200 with the finished run, or 202 when the
+/// time is up.
+pub(super) async fn awaited(app: &App, caller: &Caller, run: &str, wait: Duration) -> Answer<Response> {
+    reached(app, app.engine.runs(caller).end(run).await?, wait).await;
+    shown_with_id(app, caller, run, StatusCode::ACCEPTED).await
+}
+
+/// The answer to a request that started a run and may wait for its end.
+async fn begun(app: &App, caller: &Caller, started: &Started, wait: Option<Duration>) -> Answer<Response> {
+    if let Some(wait) = wait {
+        return awaited(app, caller, &started.run, wait).await;
+    }
+    let data = Triggered::new(started, started.created.into());
+    Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response())
 }
 
 /// The current state of the run: 200 if it has ended.
@@ -113,15 +143,11 @@ fn idempotency_key(value: &HeaderValue) -> Result<&str, Problem> {
 }
 
 /// How long to wait, if at all.
-fn wait(params: &TriggerParams, headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
+pub(super) fn wait(asked: Option<&str>, headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
     let preferred = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
     let mut preferred =
         preferred.flat_map(|value| value.split([',', ';'])).filter_map(|part| part.trim().strip_prefix("wait="));
-    let text = match (&params.wait, preferred.next()) {
-        (Some(wait), _) => wait.as_str(),
-        (None, Some(wait)) => wait,
-        (None, None) => return Ok(None),
-    };
+    let Some(text) = asked.or_else(|| preferred.next()) else { return Ok(None) };
     let seconds = text.parse::<f64>().ok().and_then(Millis::from_secs_f64);
     let length = seconds.or_else(|| Millis::parse(text));
     let length = length.ok_or_else(|| Problem::input("wait", format!("{text:?} is not a duration such as 30s")))?;
@@ -139,7 +165,7 @@ fn split_labels(text: Option<&str>) -> Result<BTreeMap<String, String>, Problem>
 
 /// A run that also has its id under the name used by trigger responses.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-struct RunWithId {
+pub(super) struct RunWithId {
     run_id: String,
     #[serde(flatten)]
     run: Run,
@@ -147,16 +173,28 @@ struct RunWithId {
 
 /// Start a new run with the same input
 ///
-/// If there is a body, it replaces the input.
+/// If there is a body, it replaces the input. With `wait`: 200 with the finished run, or 202 with the running one when
+/// the time is up.
 #[utoipa::path(post, path = "/api/v1/runs/{run}/rerun", tag = "runs",
-    params(("run" = String, Path, description = "Id of the run")),
+    params(("run" = String, Path, description = "Id of the run"), WaitParams,
+        ("Prefer" = Option<String>, Header, description = "`wait=30` waits up to 30 seconds for the end")),
     request_body(content = Option<serde_json::Value>, description = "A different input"),
-    responses((status = 201, description = "Started", body = Data<Triggered>), Problems))]
-async fn rerun(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>, raw: Raw) -> Answer<Response> {
+    responses((status = 200, description = "Finished in time", body = Data<RunWithId>),
+        (status = 201, description = "Started", body = Data<Triggered>),
+        (status = 202, description = "Started, and not finished in time", body = Data<RunWithId>), Problems))]
+async fn rerun(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(run): Path<String>,
+    Params(params): Params<WaitParams>,
+    headers: HeaderMap,
+    raw: Raw,
+) -> Answer<Response> {
+    let wait = wait(params.wait.as_deref(), &headers)?;
     let input = if raw.is_empty() { None } else { Some(raw.value(&app).await?) };
     let started = app.engine.runs(&caller).rerun(&run, input).await?;
-    let data = Triggered::new(&started, started.created.into());
-    Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response())
+    drop(raw);
+    begun(&app, &caller, &started, wait).await
 }
 
 /// An unsaved definition and its input.
@@ -172,21 +210,29 @@ struct TestRequest {
 }
 
 /// Run an unsaved definition, separately from real runs
+///
+/// The definition needs no name. With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
 #[utoipa::path(post, path = "/api/v1/test-runs", tag = "runs", request_body = TestRequest,
-    responses((status = 201, description = "Started", body = Data<Triggered>), Problems))]
+    params(WaitParams, ("Prefer" = Option<String>, Header, description = "`wait=30` waits up to 30 seconds for the end")),
+    responses((status = 200, description = "Finished in time", body = Data<RunWithId>),
+        (status = 201, description = "Started", body = Data<Triggered>),
+        (status = 202, description = "Started, and not finished in time", body = Data<RunWithId>), Problems))]
 async fn test_run(
     State(app): State<App>,
     Auth(caller): Auth,
-    Json(request, ..): Json<TestRequest>,
+    Params(params): Params<WaitParams>,
+    headers: HeaderMap,
+    Json(request, raw): Json<TestRequest>,
 ) -> Answer<Response> {
+    let wait = wait(params.wait.as_deref(), &headers)?;
     let text = match request.definition {
         Value::String(text) => text,
         other => other.to_string(),
     };
     let input = if request.input.is_null() { serde_json::json!({}) } else { request.input };
     let started = app.engine.runs(&caller).test(Source { text: &text, file: None }, input).await?;
-    let data = Triggered::new(&started, started.created.into());
-    Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response())
+    drop(raw);
+    begun(&app, &caller, &started, wait).await
 }
 
 /// Stop a test run and delete it
