@@ -206,6 +206,9 @@ passed_on! {
     fn definitions(org: OrgId) -> Vec<DefinitionRow>;
     fn versions(org: OrgId, workflow: &str) -> Vec<DefinitionRow>;
     fn undefine(org: OrgId, workflow: &str, at: Time, with: Change) -> bool;
+    fn deleted(org: OrgId, named: Option<&str>) -> Vec<(DefinitionRow, Time)>;
+    fn redefine(org: OrgId, workflow: &str, with: Change) -> Result<(), Refused>;
+    fn first_defined(org: OrgId, workflow: &str) -> Option<Time>;
     fn runs(filter: RunFilter) -> Vec<RunRow>;
     fn ended(runs: &[RunId]) -> Vec<RunId>;
     fn label(run: RunId, labels: Vec<String>, audit: Vec<NewAudit>) -> bool;

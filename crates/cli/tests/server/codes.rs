@@ -69,7 +69,7 @@ fn a_run_is_not_retried_under_a_version_in_another_dialect() {
     let flow = json!({"name": "it", "flow": {"start": {"tool": "uuid", "done": true}}});
     server.api.call("PUT", &format!("/api/v1/workflows/{id}"), &flow).is(200);
     let retry = format!("/api/v1/runs/{run}/retry");
-    server.api.get(&retry).refused(409, "other-dialect");
+    server.api.get(&format!("{retry}?newest=true")).refused(409, "other-dialect");
     server.api.post(&retry, &json!({"newest": true})).refused(409, "other-dialect");
 }
 

@@ -287,7 +287,9 @@ fn each_call_of_the_api_answers_as_published() {
     assert_eq!(api.run(run)["tasks"].as_object().unwrap().len(), 2);
     // Delete.
     api.delete(&format!("/api/v1/workflows/{id}")).is(204);
-    api.get(&format!("/api/v1/workflows/{id}")).refused(404, "not-found");
+    api.get("/api/v1/workflows/order-processing").refused(404, "not-found");
+    // Its id still leads to it, so that it can be restored.
+    assert!(api.get(&format!("/api/v1/workflows/{id}")).is(200).data()["deleted_at"].is_string());
     api.post(&format!("/api/v1/workflows/{id}/trigger"), &input).refused(404, "not-found");
 }
 
