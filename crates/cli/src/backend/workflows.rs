@@ -129,6 +129,7 @@ impl Backend {
     }
 
     /// Deleted workflows, latest deletion first.
+    #[allow(dead_code, reason = "for the commands of workflows")]
     pub async fn deleted_workflows(&self) -> anyhow::Result<Vec<WorkflowSummary>> {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {
@@ -150,6 +151,7 @@ impl Backend {
         }
     }
 
+    #[allow(dead_code, reason = "for the commands of workflows")]
     pub async fn delete_workflow(&self, workflow: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.execute(Call::delete(&["workflows", workflow])).await,
@@ -160,6 +162,7 @@ impl Backend {
     }
 
     /// Restores a deleted workflow, by its id or by the name of the one that was deleted last.
+    #[allow(dead_code, reason = "for the commands of workflows")]
     pub async fn restore_workflow(&self, workflow: &str) -> anyhow::Result<WorkflowSummary> {
         match self {
             Backend::Server(client) => client.data(Call::post(&["workflows", workflow, "restore"])).await,
