@@ -15,14 +15,14 @@ pub struct Problem {
     pub detail: String,
     pub errors: Vec<FaultView>,
     /// What is suspicious in a definition beside its errors.
-    pub warnings: Vec<FaultView>,
+    pub warnings: Box<[FaultView]>,
     pub retry_after: Option<Duration>,
-    pub status_now: Option<String>,
+    pub status_now: Option<Box<str>>,
 }
 
 impl Problem {
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Problem {
-        let (errors, warnings) = (Vec::new(), Vec::new());
+        let (errors, warnings) = (Vec::new(), Box::default());
         Problem { status, code, detail: detail.into(), errors, warnings, retry_after: None, status_now: None }
     }
 
@@ -49,7 +49,7 @@ impl Problem {
 
     /// Adds the current status of the run.
     pub fn now(mut self, status: impl Into<String>) -> Problem {
-        self.status_now = Some(status.into());
+        self.status_now = Some(status.into().into());
         self
     }
 }
@@ -63,7 +63,7 @@ impl From<Error> for Problem {
                 let detail = format!("the definition has {count} fault{}", if count == 1 { "" } else { "s" });
                 let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-definition", detail);
                 let views = |faults: &[stepwell_formats::Fault]| faults.iter().map(FaultView::from).collect();
-                return Problem { errors: views(&faults.list), warnings: views(&faults.warnings), ..problem };
+                return Problem { errors: views(&faults.list), warnings: views(&faults.warnings).into(), ..problem };
             }
             Error::Input { path, message } => return Problem::input(path, message.clone()),
             Error::Inputs(faults) => {
@@ -123,8 +123,8 @@ impl IntoResponse for Problem {
             code: self.code.to_string(),
             request_id: None,
             errors: self.errors,
-            warnings: self.warnings,
-            status_now: self.status_now,
+            warnings: self.warnings.into(),
+            status_now: self.status_now.map(Into::into),
         };
         let body = serde_json::to_vec(&view).expect("a problem has text keys only");
         let mut response = (self.status, body).into_response();

@@ -142,7 +142,7 @@ fn a_deleted_workflow_can_be_seen_and_restored() {
     let seen = api.data(&format!("/workflows/{id}"));
     let at = seen["deleted_at"].as_str().unwrap();
     assert_eq!((&seen["name"], &seen["version"], seen["webhooks"].as_array()), (&json!("it"), &json!(2), None));
-    assert_eq!(deleted(api), [id.clone()]);
+    assert_eq!(deleted(api), std::slice::from_ref(&id));
     assert_eq!(api.get("/api/v1/workflows?deleted=true&q=other").data(), json!([]));
     assert_eq!(api.get("/api/v1/workflows?deleted=true&label=n=2").data()[0]["id"], json!(id));
     assert_eq!(api.get(&format!("/api/v1/workflows/{id}/versions")).is(200).data().as_array().unwrap().len(), 2);

@@ -1,6 +1,6 @@
 //! Controlling runs: cancel, retry, release, label, erase; one run or many.
 
-use super::start::{RunWithId, WaitParams, awaited, wait};
+use super::start::{RunWithId, Wait, WaitParams, awaited};
 use super::{Answer, Problems, belongs};
 use crate::app::App;
 use crate::auth::Auth;
@@ -9,7 +9,6 @@ use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Reply;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -115,11 +114,9 @@ async fn retry(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
-    Params(params): Params<WaitParams>,
-    headers: HeaderMap,
+    Wait(wait): Wait,
     Json(request, ..): Json<RetryRequest>,
 ) -> Answer<Response> {
-    let wait = wait(params.wait.as_deref(), &headers)?;
     let done = app.engine.runs(&caller).retry(&run, request.retry()).await;
     match wait.filter(|_| done.is_ok()) {
         Some(wait) => awaited(&app, &caller, &run, wait).await,

@@ -7,8 +7,9 @@ use crate::body::{Json, Params, Raw};
 use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Reply;
-use axum::extract::{Path, State};
+use axum::extract::{FromRequestParts, Path, State};
 use axum::http::header::LOCATION;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,19 @@ pub fn router() -> OpenApiRouter<App> {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct WaitParams {
     /// How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same
-    pub(super) wait: Option<String>,
+    wait: Option<String>,
+}
+
+/// How long the caller wants to wait, from [`WaitParams`] or `Prefer`.
+pub(super) struct Wait(pub(super) Option<Duration>);
+
+impl FromRequestParts<App> for Wait {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Wait, Problem> {
+        let Params(params) = Params::<WaitParams>::from_request_parts(parts, app).await?;
+        wait(params.wait.as_deref(), &parts.headers).map(Wait)
+    }
 }
 
 #[derive(Clone, Default, Debug, Deserialize, IntoParams)]
@@ -143,7 +156,7 @@ fn idempotency_key(value: &HeaderValue) -> Result<&str, Problem> {
 }
 
 /// How long to wait, if at all.
-pub(super) fn wait(asked: Option<&str>, headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
+fn wait(asked: Option<&str>, headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
     let preferred = headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok());
     let mut preferred =
         preferred.flat_map(|value| value.split([',', ';'])).filter_map(|part| part.trim().strip_prefix("wait="));
@@ -186,11 +199,9 @@ async fn rerun(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(run): Path<String>,
-    Params(params): Params<WaitParams>,
-    headers: HeaderMap,
+    Wait(wait): Wait,
     raw: Raw,
 ) -> Answer<Response> {
-    let wait = wait(params.wait.as_deref(), &headers)?;
     let input = if raw.is_empty() { None } else { Some(raw.value(&app).await?) };
     let started = app.engine.runs(&caller).rerun(&run, input).await?;
     drop(raw);
@@ -220,11 +231,9 @@ struct TestRequest {
 async fn test_run(
     State(app): State<App>,
     Auth(caller): Auth,
-    Params(params): Params<WaitParams>,
-    headers: HeaderMap,
+    Wait(wait): Wait,
     Json(request, raw): Json<TestRequest>,
 ) -> Answer<Response> {
-    let wait = wait(params.wait.as_deref(), &headers)?;
     let text = match request.definition {
         Value::String(text) => text,
         other => other.to_string(),
