@@ -57,7 +57,7 @@ fn play(graph: &Graph, reply: &Reply) -> Run {
     let env = Env::plain(Time(0), &callback);
     let mut run = Run::new("run_bench", 1, Millis::DAY);
     let body = Arc::new(json!({"id": 1}));
-    let mut event = Event::Triggered { body, headers: None, by: "bench".into(), queued: false };
+    let mut event = Event::Triggered { body, headers: None, query: None, by: "bench".into(), queued: false };
     let mut todo: VecDeque<(At, u32)> = VecDeque::new();
     loop {
         let transition = advance(graph, &mut run, event, env).expect("every event counts");

@@ -13,6 +13,7 @@ pub enum Event {
     Triggered {
         body: Arc<Value>,
         headers: Option<Arc<Value>>,
+        query: Option<Arc<Value>>,
         by: Arc<str>,
         queued: bool,
     },
@@ -51,6 +52,8 @@ pub enum Event {
     Delivered {
         at: At,
         body: Arc<Value>,
+        /// The body was longer than the readable limit.
+        truncated: bool,
     },
     Answered {
         at: At,

@@ -17,6 +17,9 @@ pub enum Fact<S = At, E = Exit> {
         input: ValueId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         headers: Option<ValueId>,
+        /// The query string of the call that started the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<ValueId>,
         by: Arc<str>,
         seed: u64,
         max_duration: Millis,
@@ -108,6 +111,8 @@ pub enum Fact<S = At, E = Exit> {
     Kept {
         step: S,
         message: ValueId,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        truncated: bool,
     },
     /// One of several people approved.
     Approved {
@@ -241,8 +246,8 @@ impl<S, E> Fact<S, E> {
     /// Converts the step and exit names of the fact.
     pub fn map<S2, E2>(self, names: &mut impl Names<S, E, S2, E2>) -> Result<Fact<S2, E2>, S> {
         Ok(match self {
-            Fact::Created { input, headers, by, seed, max_duration } => {
-                Fact::Created { input, headers, by, seed, max_duration }
+            Fact::Created { input, headers, query, by, seed, max_duration } => {
+                Fact::Created { input, headers, query, by, seed, max_duration }
             }
             Fact::Started { expires, vars } => Fact::Started { expires, vars },
             Fact::Entered { step, attempt, input, wait } => {
@@ -268,7 +273,7 @@ impl<S, E> Fact<S, E> {
                 let (step, exit) = names.exit(step, exit)?;
                 Fact::Skipped { step, exit, reason }
             }
-            Fact::Kept { step, message } => Fact::Kept { step: names.step(step)?, message },
+            Fact::Kept { step, message, truncated } => Fact::Kept { step: names.step(step)?, message, truncated },
             Fact::Approved { step, by, answer } => Fact::Approved { step: names.step(step)?, by, answer },
             Fact::Escalated { step, until } => Fact::Escalated { step: names.step(step)?, until },
             Fact::Overridden { step, attempt, by, comment } => {

@@ -181,7 +181,7 @@ impl Walk<'_> {
             let state = world.run.step(graph, at).unwrap();
             let (attempt, approve) = (state.attempt, self.chance.below(3) > 0);
             let event = match state.phase {
-                Phase::Webhook => Event::Delivered { at, body: Arc::new(json!({"state": "paid"})) },
+                Phase::Webhook => Event::Delivered { at, body: Arc::new(json!({"state": "paid"})), truncated: false },
                 _ => Event::Answered {
                     at,
                     attempt,
@@ -227,8 +227,13 @@ async fn what_is_stored_is_the_run_after_every_transition() {
             let input =
                 json!({"items": [1, 2, 3], "messages": [{"text": "a"}], "order_id": 1, "email": "e", "ref": "r"});
             let body = Arc::new(input);
-            let started =
-                walk.world.feed(Event::Triggered { body, headers: None, by: someone(), queued: seed % 3 == 0 });
+            let started = walk.world.feed(Event::Triggered {
+                body,
+                headers: None,
+                query: None,
+                by: someone(),
+                queued: seed % 3 == 0,
+            });
             walk.take(started, Vec::new()).await;
             if seed % 3 == 0 {
                 let admitted = walk.world.feed(Event::Admitted);

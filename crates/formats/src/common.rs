@@ -181,11 +181,12 @@ fn concurrency<'d>(draft: &mut Draft<'d>, field: &Field<'d>) -> Option<Concurren
         // The key is evaluated before the run has steps: only its input is known.
         for path in key.exprs_mut().flat_map(|expr| expr.paths_mut()) {
             let var = match path.key(0) {
-                Some("trigger") if matches!(path.key(1), Some("body" | "headers")) => Var::Trigger,
+                Some("trigger") if matches!(path.key(1), Some("body" | "headers" | "query")) => Var::Trigger,
                 Some("input") => Var::Input,
                 _ => {
                     let message = format!(
-                        "{path}: a concurrency key can read only `input`, `trigger.body` and `trigger.headers`"
+                        "{path}: a concurrency key can read only `input`, `trigger.body`, `trigger.headers` and \
+                         `trigger.query`"
                     );
                     draft.fault(&field.place, Fault::new("misplaced-name", message));
                     continue;

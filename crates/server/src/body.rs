@@ -1,6 +1,7 @@
 //! Request bodies: limited in size and depth, and rejected with the location of the error.
 
 use crate::app::App;
+use crate::config::LongCallbacks;
 use crate::error::Problem;
 use crate::shares::{Capacity, Hold, Payer, Refused, Shares};
 use crate::view::FaultView;
@@ -17,6 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use stepwell_core::json::{Measure, measure};
+use stepwell_core::limits::MAX_READABLE_BODY;
+use stepwell_engine::commands::CallBody;
 use stepwell_engine::schema::OwnSchema;
 use utoipa::ToSchema;
 
@@ -137,6 +140,24 @@ impl Raw {
         Ok(serde_json::from_slice(&self.bytes).ok())
     }
 
+    /// The body of a call to a wait's URL. More than can be read later is truncated, as in responses, or refused.
+    pub async fn callback(&self, headers: &HeaderMap, app: &App) -> Result<CallBody, Problem> {
+        if self.bytes.len() <= MAX_READABLE_BODY {
+            return Ok(self.any(headers, app).await?.into());
+        }
+        if app.config.limits.long_callbacks == LongCallbacks::Refuse {
+            return Err(too_large(MAX_READABLE_BODY, ""));
+        }
+        let kept = &self.bytes[..MAX_READABLE_BODY];
+        let text = match std::str::from_utf8(kept) {
+            // The text ends within a character, because of the limit.
+            Err(error) if error.error_len().is_none() => std::str::from_utf8(&kept[..error.valid_up_to()]),
+            text => text,
+        };
+        let value = text.map_or_else(|_| base64(kept), Value::from);
+        Ok(CallBody { value, truncated: true })
+    }
+
     /// The body of a webhook call as a value: JSON and forms are parsed, text stays text, anything else becomes base64.
     pub async fn any(&self, headers: &HeaderMap, app: &App) -> Result<Value, Problem> {
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -160,12 +181,14 @@ impl Raw {
             // Many senders omit the content type.
             Ok(text) if kind.is_empty() => Ok(self.maybe_json(app).await?.unwrap_or_else(|| text.into())),
             Ok(text) if kind.starts_with("text/") || kind.ends_with("xml") || kind.ends_with("yaml") => Ok(text.into()),
-            _ => {
-                use base64::Engine;
-                Ok(Value::String(base64::engine::general_purpose::STANDARD.encode(&self.bytes)))
-            }
+            _ => Ok(base64(&self.bytes)),
         }
     }
+}
+
+fn base64(bytes: &[u8]) -> Value {
+    use base64::Engine;
+    Value::String(base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
 /// The fields of a form.

@@ -1,11 +1,12 @@
 //! The `http` kind: sends one request and returns its response as the step's result.
 //!
-//! `request` parses a resolved input, `client` sends it, `response` turns the response into a reply, and `failure`
+//! `request` parses a resolved input, `body` encodes what is sent, `client` sends it, `response` turns the response into a reply, and `failure`
 //! classifies errors: what went wrong, whether the effect may have happened, whether a retry makes sense. Tools that
 //! make requests use the same path.
 //!
 //! Not here: attempts, backoff and the timeout of an attempt (the engine). Dropping the future ends the request.
 
+mod body;
 mod client;
 mod failure;
 mod hosts;
@@ -18,14 +19,14 @@ pub(crate) use failure::cause;
 pub use failure::redacted;
 pub use hosts::Hosts;
 pub use request::{METHODS, Outgoing};
-pub use response::{MAX_BODY_DEPTH, deeper_than};
+pub use response::{MAX_BODY_DEPTH, TextResponse, deeper_than};
 
 use async_trait::async_trait;
 use std::sync::Arc;
 use stepwell_core::event::Outcome;
 use stepwell_engine::{StepCall, StepKind};
 
-/// Input: `{url, method?, headers?, body?}`.
+/// Input: `{url, method?, headers?, body?, form?}`.
 pub struct HttpKind {
     client: Arc<Client>,
 }

@@ -38,6 +38,12 @@ fn answer(mut stream: TcpStream, asked: &Mutex<Vec<String>>) -> std::io::Result<
     asked.lock().unwrap().push(format!("{head}{body}"));
     let words: Vec<&str> = head.split(' ').collect();
     let (path, target) = words[1].split_once("?to=").unwrap_or((words[1], ""));
+    if path == "/binary" {
+        stream.write_all(
+            b"HTTP/1.1 200 OK\r\ncontent-type: image/png\r\nconnection: close\r\ncontent-length: 5\r\n\r\n",
+        )?;
+        return stream.write_all(&[0x89, b'P', b'N', b'G', 0]);
+    }
     let (status, text) = match path {
         "/missing" => ("404 Not Found", json!({"error": "none"}).to_string()),
         "/long" => ("200 OK", "x".repeat(300 * 1024)),
@@ -103,6 +109,19 @@ async fn policies_on_hosts_count_for_code_too() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_not_text_can_be_read_in_base64() {
+    let (url, _) = echo();
+    let code = "const r = await fetch(ctx.url + '/binary'); return [r.headers.get('content-type'), await r.base64()]";
+    assert_eq!(*success(fetched(code, &url).await).body, json!(["image/png", "iVBORwA="]));
+    let code = "const r = await fetch(ctx.url + '/' + encodeURI('größe €😀'), {method: 'POST', body: ctx.url});
+        const text = await r.text(); return [text, await r.base64()]";
+    let body = success(fetched(code, &url).await).body;
+    use base64::Engine as _;
+    let engine = base64::engine::general_purpose::STANDARD;
+    assert_eq!(body[1], json!(engine.encode(body[0].as_str().unwrap())));
+}
+
+#[tokio::test]
 async fn other_hosts_are_refused_before_anything_is_sent() {
     let (url, seen) = echo();
     let code = "try { await fetch(ctx.url); return 'sent' } catch (error) { return error.message }";
@@ -116,7 +135,13 @@ async fn other_hosts_are_refused_before_anything_is_sent() {
         );
     }
     let none = run(&kinds, call("return await fetch('http://127.0.0.1')", json!({}))).await;
-    assert!(failure(none).0.message.contains("fetch is not defined"));
+    let message = failure(none).0.message;
+    assert!(
+        message.contains("fetch is not defined") && message.contains("`allow_hosts: [api.example.com]`"),
+        "{message}"
+    );
+    let none = failure(run(&kinds, call("return secrets.KEY", json!({}))).await).0.message;
+    assert!(none.contains("secrets is not defined") && none.contains("allow_hosts"), "{none}");
     assert_eq!(seen.lock().unwrap().len(), 0);
     let metadata = "try { await fetch('http://169.254.169.254/') } catch (error) { return error.message }";
     let reply = success(run(&kinds, allowed(metadata, &url, &["169.254.169.254"])).await);

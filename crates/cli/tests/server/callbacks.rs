@@ -50,6 +50,45 @@ fn a_call_counts_once() {
 }
 
 #[test]
+fn a_long_call_is_truncated_and_marked_or_refused_as_configured() {
+    const LIMIT: usize = 256 * 1024;
+    let place = Installation::new();
+    let server = place.serve();
+    let long = json!({"text": "ä".repeat(LIMIT)}).to_string();
+    for (early, kind, body, expected) in [
+        (false, "application/json", long.as_bytes(), LIMIT - 1),
+        (true, "text/plain", &vec![b'x'; LIMIT + 1], LIMIT),
+        (false, "image/png", &vec![255; 2 * LIMIT], LIMIT.div_ceil(3) * 4),
+    ] {
+        let outside = Outside::start();
+        if early {
+            outside.hold("/tell");
+        }
+        let (run, to) = told(&server, &outside, "1h");
+        server.without_key().send("POST", &to, &[("content-type", kind)], Some(body.to_vec())).is(200);
+        if early {
+            outside.let_go("/tell");
+        }
+        let end = server.api.end(&run);
+        assert_eq!(end["tasks"]["heard"]["status"], "received", "{kind}");
+        assert_eq!(end["tasks"]["heard"]["truncated"], true, "{kind}");
+        assert_eq!(end["output"].as_str().map(str::len), Some(expected), "{kind}");
+    }
+    let outside = Outside::start();
+    let (run, to) = told(&server, &outside, "1h");
+    server.without_key().send("POST", &to, &[("content-type", "text/plain")], Some(vec![b'x'; LIMIT])).is(200);
+    assert_eq!(server.api.end(&run)["output"].as_str().map(str::len), Some(LIMIT));
+    server.stop();
+    let place = Installation::new().config("limits: {long_callbacks: refuse}");
+    let server = place.serve();
+    let outside = Outside::start();
+    let (run, to) = told(&server, &outside, "1h");
+    server.without_key().send("POST", &to, &[], Some(vec![b'x'; LIMIT + 1])).refused(413, "body-too-large");
+    server.without_key().post(&to, &json!("short")).is(200);
+    assert_eq!(server.api.end(&run)["output"], "short");
+}
+
+#[test]
 fn of_many_calls_at_the_same_time_one_counts() {
     let place = Installation::new();
     let server = place.serve();

@@ -57,6 +57,38 @@ fn any_kind_of_body_starts_a_run() {
 }
 
 #[test]
+fn a_run_sees_the_query_of_a_call_and_the_headers_of_an_api_request() {
+    let place = Installation::new();
+    let server = place.serve();
+    let definition = json!({"name": "it", "trigger": {"webhook": true}, "tasks": {"rest": {"sleep": 0}},
+        "output": {"query": "{{trigger.query}}", "headers": "{{trigger.headers}}", "q": "{{trigger.query.q ?? null}}"}});
+    server.api.define(&definition);
+    let to = address(&server.api, "it");
+    let answer = server.without_key().send("POST", &format!("{to}?q=a%20b&n=1&n=2&%C3%A9"), &[], None);
+    let seen = output(&server.api, answer);
+    assert_eq!(seen["query"], json!({"q": "a b", "n": "2", "é": ""}));
+    assert_eq!(seen["q"], "a b");
+    let headers = [
+        ("x-request-id", "r-7"),
+        ("idempotency-key", "k"),
+        ("cookie", "hidden=1"),
+        ("prefer", "respond-async"),
+        ("x-stepwell-scheduled-at", "forged"),
+    ];
+    let answer = server.api.send("POST", "/api/v1/workflows/it/trigger?label=a%3Db", &headers, Some(b"{}".into()));
+    let run = answer.is(201).data()["run_id"].as_str().unwrap().to_string();
+    let seen = server.api.end(&run)["output"].clone();
+    assert_eq!((&seen["headers"]["x-request-id"], &seen["query"]), (&json!("r-7"), &json!({})));
+    for (hidden, _) in &headers[1..] {
+        assert!(seen["headers"].get(hidden).is_none(), "{hidden}: {seen}");
+    }
+    assert!(seen["headers"].get("authorization").is_none(), "{seen}");
+    // The same run again has the same headers.
+    let again = server.api.post(&format!("/api/v1/runs/{run}/rerun"), &json!({})).is(201).data()["run_id"].clone();
+    assert_eq!(server.api.end(again.as_str().unwrap())["output"], seen);
+}
+
+#[test]
 fn headers_are_seen_but_not_those_that_prove_who_somebody_is() {
     let place = Installation::new();
     let server = place.serve();

@@ -82,7 +82,7 @@ pub struct StepIx(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Var {
     Unbound,
-    /// `{body, headers}`.
+    /// `{body, headers, query}`.
     Trigger,
     Input,
     Step(StepIx),

@@ -257,8 +257,11 @@ impl<'a> Binder<'a> {
             "vars" => self.var(key(1), site),
             "input" => Ok((Var::Input, 1)),
             "trigger" => match key(1) {
-                None | Some("body" | "headers") => Ok((Var::Trigger, 1)),
-                Some(other) => Err(unknown("a trigger has only `body` and `headers`", other, ["body", "headers"])),
+                None | Some("body" | "headers" | "query") => Ok((Var::Trigger, 1)),
+                Some(other) => {
+                    let parts = ["body", "headers", "query"];
+                    Err(unknown("a trigger has only `body`, `headers` and `query`", other, parts))
+                }
             },
             "tasks" | "steps" => self.step_name(root, key(1), key(2), site),
             "ctx" => self.variable(key(1), site),

@@ -200,14 +200,14 @@ impl Planner<'_> {
         }
     }
 
-    pub(super) fn deliver(&mut self, at: At, body: Arc<Value>) -> Result<(), Ignored> {
+    pub(super) fn deliver(&mut self, at: At, reply: Reply) -> Result<(), Ignored> {
         self.expect(at, None, &[Phase::Webhook, Phase::Idle])?;
         if !matches!(self.graph.step(at.step).def.kind, Kind::Webhook { .. }) {
             return Err(Ignored::NotWaiting);
         }
         if self.state(at).phase == Phase::Webhook {
             self.clear_timers(at);
-            self.succeed(at, Reply { body, ..Reply::default() });
+            self.succeed(at, reply);
             return Ok(());
         }
         if !self.run.is_open(self.graph, at.instance) {
@@ -216,8 +216,8 @@ impl Planner<'_> {
         if self.state(at).mail().is_some() {
             return Err(Ignored::Repeated);
         }
-        let message = self.add(body);
-        self.fact(Fact::Kept { step: at, message });
+        let message = self.add(reply.body);
+        self.fact(Fact::Kept { step: at, message, truncated: reply.truncated });
         Ok(())
     }
 

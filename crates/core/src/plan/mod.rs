@@ -147,7 +147,10 @@ impl<'a> Planner<'a> {
 
     fn handle(&mut self, event: Event) -> Result<(), Ignored> {
         match event {
-            Event::Triggered { body, headers, by, queued } => self.trigger(body, headers, by, queued),
+            Event::Triggered { body, headers, query, by, queued } => {
+                self.trigger(body, [headers, query], by)?;
+                if queued { Ok(()) } else { self.admit() }
+            }
             Event::Admitted => self.admit(),
             Event::Reported { at, attempt, outcome } => {
                 self.expect(at, Some(attempt), &[Phase::Running])?;
@@ -170,7 +173,7 @@ impl<'a> Planner<'a> {
                 Ok(())
             }
             Event::Timer(timer) => self.timer(timer),
-            Event::Delivered { at, body } => self.deliver(at, body),
+            Event::Delivered { at, body, truncated } => self.deliver(at, Reply { body, truncated, ..Reply::default() }),
             Event::Answered { at, attempt, answer } => {
                 self.expect(at, Some(attempt), &[Phase::Gate])?;
                 self.answer(at, answer)
@@ -278,18 +281,18 @@ impl<'a> Planner<'a> {
     fn trigger(
         &mut self,
         body: Arc<Value>,
-        headers: Option<Arc<Value>>,
+        [headers, query]: [Option<Arc<Value>>; 2],
         by: Arc<str>,
-        queued: bool,
     ) -> Result<(), Ignored> {
         if self.run.status != RunStatus::New {
             return Err(Ignored::AlreadyStarted);
         }
         let input = self.add(body);
         let headers = headers.map(|headers| self.add(headers));
+        let query = query.map(|query| self.add(query));
         let (seed, max_duration) = (self.run.seed, self.run.max_duration);
-        self.fact(Fact::Created { input, headers, by, seed, max_duration });
-        if queued { Ok(()) } else { self.admit() }
+        self.fact(Fact::Created { input, headers, query, by, seed, max_duration });
+        Ok(())
     }
 
     fn admit(&mut self) -> Result<(), Ignored> {

@@ -65,7 +65,8 @@ impl Planner<'_> {
             Kind::Webhook { timeout } => match self.state(at).mail() {
                 Some(mail) => {
                     let body = self.run.values.payload(mail).map(|payload| payload.value.clone()).unwrap_or_default();
-                    self.succeed(at, Reply { body, ..Reply::default() });
+                    let truncated = self.state(at).more.as_ref().is_some_and(|more| more.mail_truncated);
+                    self.succeed(at, Reply { body, truncated, ..Reply::default() });
                 }
                 None => {
                     let until = timeout.map(|timeout| self.env.now + timeout);

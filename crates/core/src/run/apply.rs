@@ -13,14 +13,14 @@ impl Run {
     /// Applies one fact, decided at `now`. The facts of a log must be applied in order, from the first.
     pub fn apply(&mut self, graph: &Graph, fact: &Fact, now: Time) {
         match fact {
-            Fact::Created { input, headers, by, seed, max_duration } => {
+            Fact::Created { input, headers, query, by, seed, max_duration } => {
                 (self.seed, self.max_duration) = (*seed, *max_duration);
                 self.status = RunStatus::Queued;
                 self.by = by.clone();
                 self.input = Some(*input);
-                self.headers = *headers;
+                (self.headers, self.query) = (*headers, *query);
                 self.reserve(*input);
-                headers.iter().for_each(|id| self.reserve(*id));
+                headers.iter().chain(query).for_each(|id| self.reserve(*id));
             }
             Fact::Started { expires, vars } => {
                 self.set_vars(*vars);
@@ -138,9 +138,10 @@ impl Run {
                 state.since = now;
                 self.end_step(graph, *step, Status::Skipped, *exit);
             }
-            Fact::Kept { step, message } => {
+            Fact::Kept { step, message, truncated } => {
                 self.reserve(*message);
-                self.state_mut(graph, *step).more().mail = Some(*message);
+                let more = self.state_mut(graph, *step).more();
+                (more.mail, more.mail_truncated) = (Some(*message), *truncated);
             }
             Fact::Approved { step, by, answer } => {
                 self.reserve(*answer);

@@ -199,6 +199,7 @@ pub struct More {
     pub variable: Option<ValueId>,
     /// A message that arrived early.
     pub mail: Option<ValueId>,
+    pub mail_truncated: bool,
     /// The approvers so far, and their answers.
     pub approvals: Vec<(Arc<str>, ValueId)>,
     /// Users who approved the call when it was held before.
@@ -288,6 +289,7 @@ pub struct Run {
     pub headers: Option<ValueId>,
     /// What the definition's `vars` came to when the run started.
     pub vars: Option<ValueId>,
+    pub query: Option<ValueId>,
     pub output: Option<ValueId>,
     pub failure: Option<Failure>,
     pub expires: Option<Time>,
@@ -318,6 +320,7 @@ impl Run {
             input: None,
             headers: None,
             vars: None,
+            query: None,
             output: None,
             failure: None,
             expires: None,

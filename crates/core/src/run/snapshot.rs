@@ -30,6 +30,8 @@ pub struct Snapshot {
     pub headers: Option<ValueId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vars: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<ValueId>,
     pub output: Option<ValueId>,
     pub failure: Option<Failure>,
     pub expires: Option<Time>,
@@ -78,6 +80,8 @@ pub struct Row {
     pub variable: Option<ValueId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail: Option<ValueId>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mail_truncated: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<(Arc<str>, ValueId)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -165,6 +169,7 @@ impl Run {
             input: self.input,
             headers: self.headers,
             vars: self.vars,
+            query: self.query,
             output: self.output,
             failure: self.failure.clone(),
             expires: self.expires,
@@ -196,6 +201,7 @@ impl Run {
             skipped: more.skipped,
             variable: more.variable,
             mail: more.mail,
+            mail_truncated: more.mail_truncated,
             approvals: more.approvals,
             earlier: more.earlier,
             escalate: more.escalate,
@@ -223,6 +229,7 @@ impl Run {
         run.input = snapshot.input;
         run.headers = snapshot.headers;
         run.vars = snapshot.vars;
+        run.query = snapshot.query;
         run.output = snapshot.output;
         run.failure = snapshot.failure;
         run.expires = snapshot.expires;
@@ -264,6 +271,7 @@ impl Run {
             skipped: row.skipped,
             variable: row.variable,
             mail: row.mail,
+            mail_truncated: row.mail_truncated,
             approvals: row.approvals,
             earlier: row.earlier,
             escalate: row.escalate,

@@ -108,15 +108,19 @@ impl<'a> View<'a> {
     fn trigger<'s>(&'s self, rest: &[Segment]) -> Found<'s> {
         match rest.first() {
             Some(Segment::Key(key)) if &**key == "body" => self.value(self.run.input, &rest[1..]),
-            Some(Segment::Key(key)) if &**key == "headers" => match self.run.headers {
-                None if rest.len() == 1 => Found::Value(Val::Owned(json!({}))),
-                headers => self.value(headers, &rest[1..]),
-            },
+            Some(Segment::Key(key)) if matches!(&**key, "headers" | "query") => {
+                match if &**key == "headers" { self.run.headers } else { self.run.query } {
+                    None if rest.len() == 1 => Found::Value(Val::Owned(json!({}))),
+                    part => self.value(part, &rest[1..]),
+                }
+            }
             Some(_) => Found::Nothing,
             None => {
                 let part = |id: Option<ValueId>| id.and_then(|id| self.run.values.get(id)).cloned();
-                let (body, headers) = (part(self.run.input), part(self.run.headers));
-                Found::Value(Val::Owned(json!({"body": body, "headers": headers.unwrap_or_else(|| json!({}))})))
+                let fields = |id| part(id).unwrap_or_else(|| json!({}));
+                let (headers, query) = (fields(self.run.headers), fields(self.run.query));
+                let trigger = json!({"body": part(self.run.input), "headers": headers, "query": query});
+                Found::Value(Val::Owned(trigger))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::input::invalid;
 use super::runs::load;
-use super::steps::{deliver, step_named};
+use super::steps::{CallBody, deliver, step_named};
 use super::{Approval, Decision, Gates, Inbound};
 use crate::access::{Actor, Caller};
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::run::callbacks::Named;
 use crate::run::links;
 use crate::run::start::Started;
 use crate::triggers::Incoming;
-use serde_json::{Value, json};
+use serde_json::json;
 use stepwell_core::event::Ignored;
 use stepwell_core::run::{Phase, Status};
 use stepwell_store::{NewAudit, OrgId, RunId};
@@ -48,7 +48,7 @@ impl Inbound<'_> {
     }
 
     /// Handles a request to a wait's URL. The token is the only right it needs.
-    pub async fn deliver_webhook(&self, token: &str, body: Value) -> Result<(), Error> {
+    pub async fn deliver_webhook(&self, token: &str, body: CallBody) -> Result<(), Error> {
         let (live, path) = self.callback_target(token).await?;
         let audit = NewAudit {
             org: live.org,

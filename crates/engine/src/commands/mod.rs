@@ -43,7 +43,7 @@ pub use runs::{
 };
 pub use secrets::{NewSecret, Rotated};
 pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};
-pub use steps::Override;
+pub use steps::{CallBody, Override};
 pub use users::{NewUser, UserChange};
 pub use workflows::{ScheduleView, State, WorkflowPage, WorkflowQuery};
 

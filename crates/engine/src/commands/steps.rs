@@ -53,7 +53,10 @@ impl Steps<'_> {
             Phase::Webhook => {
                 self.caller.check(Right::Run)?;
                 let audit = run_audit(self.rooms, self.caller, "step.deliver", run, json!({"step": path}));
-                self.rooms.runner.command(id, Message::Deliver { path, body: Arc::default() }, audit).await
+                self.rooms
+                    .runner
+                    .command(id, Message::Deliver { path, body: Arc::new(json!({})), truncated: false }, audit)
+                    .await
             }
             Phase::Done(_) => {
                 refuse_repeated(&live, &path, state)?;
@@ -90,7 +93,7 @@ impl Steps<'_> {
         let (path, state) = step_named(&live, step)?;
         refuse_repeated(&live, &path, state)?;
         let audit = run_audit(self.rooms, self.caller, "step.deliver", run, json!({"step": path}));
-        deliver(self.rooms, &live, path, body, audit).await
+        deliver(self.rooms, &live, path, body.into(), audit).await
     }
 
     /// Ends a stuck step with a given result. Needs the right to administer.
@@ -132,18 +135,33 @@ fn refuse_repeated(live: &Live, path: &str, state: &StepState) -> Result<(), Err
     if received { Err(Ignored::Repeated.into()) } else { Ok(()) }
 }
 
+/// The body of a call to a step that waits for one.
+#[derive(Clone, Debug)]
+pub struct CallBody {
+    pub value: Value,
+    /// Only the beginning of a longer body.
+    pub truncated: bool,
+}
+
+impl From<Value> for CallBody {
+    fn from(value: Value) -> CallBody {
+        CallBody { value, truncated: false }
+    }
+}
+
 /// Delivers the body of a call to a step that waits for one.
 pub(super) async fn deliver(
     rooms: &Rooms,
     live: &Live,
     path: String,
-    mut body: Value,
+    body: CallBody,
     audit: Option<NewAudit>,
 ) -> Result<(), Error> {
+    let CallBody { value: mut body, truncated } = body;
     // A service may send back secrets it was given.
     rooms.secrets.mask(live.org, &live.compiled.secrets).await.value(&mut body);
     check_size(&body).map_err(|failure| invalid("body", &failure.message))?;
-    rooms.runner.command(live.id, Message::Deliver { path, body: Arc::new(body) }, audit).await
+    rooms.runner.command(live.id, Message::Deliver { path, body: Arc::new(body), truncated }, audit).await
 }
 
 /// A step by its path, or by its name if exactly one step of that name is active.

@@ -352,6 +352,7 @@ async fn start_child(runner: &Arc<Runner>, parent: &ParentRun, child: Child<'_>)
         compiled,
         input,
         headers: None,
+        query: None,
         by: parent.by.clone(),
         acts_as: parent.acts_as.clone(),
         unique: Some(unique),

@@ -63,6 +63,7 @@ pub enum Message {
     Deliver {
         path: String,
         body: Arc<Value>,
+        truncated: bool,
     },
     Answer {
         path: String,
@@ -128,6 +129,7 @@ impl Message {
 pub struct Begin {
     pub body: Arc<Value>,
     pub headers: Option<Arc<Value>>,
+    pub query: Option<Arc<Value>>,
     pub by: Arc<str>,
     /// The run waits in the queue of its concurrency group.
     pub queued: bool,

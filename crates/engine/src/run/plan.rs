@@ -67,7 +67,9 @@ fn event(live: &Live, message: &Message) -> Result<Event, Ignored> {
             Event::Deferred { at: at(&key.path)?, attempt: key.attempt, due: *due, note: note.clone() }
         }
         Message::Lost { key } => Event::Lost { at: at(&key.path)?, attempt: key.attempt },
-        Message::Deliver { path, body } => Event::Delivered { at: at(path)?, body: body.clone() },
+        Message::Deliver { path, body, truncated } => {
+            Event::Delivered { at: at(path)?, body: body.clone(), truncated: *truncated }
+        }
         Message::Answer { path, attempt, answer } => {
             Event::Answered { at: at(path)?, attempt: *attempt, answer: answer.clone() }
         }
@@ -193,9 +195,9 @@ impl<'a> Plan<'a> {
 
     /// Begins the run, which is created with this transition.
     fn begin(&mut self, runner: &Runner, live: &mut Live, begin: &Begin) -> Result<(), Ignored> {
-        let Begin { body, headers, by, queued, .. } = begin;
-        let (body, headers, by) = (body.clone(), headers.clone(), by.clone());
-        self.event(runner, live, Event::Triggered { body, headers, by, queued: *queued })?;
+        let Begin { body, headers, query, by, queued, .. } = begin;
+        let (body, headers, query, by) = (body.clone(), headers.clone(), query.clone(), by.clone());
+        self.event(runner, live, Event::Triggered { body, headers, query, by, queued: *queued })?;
         self.epoch = Some(begin.epoch);
         self.create = Some(begin.new.clone());
         self.unique = begin.unique.clone();

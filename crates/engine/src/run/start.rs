@@ -37,6 +37,7 @@ pub struct Start {
     pub compiled: Arc<Compiled>,
     pub input: Arc<Value>,
     pub headers: Option<Arc<Value>>,
+    pub query: Option<Arc<Value>>,
     pub by: Arc<str>,
     /// See [`actors`].
     pub acts_as: String,
@@ -97,7 +98,8 @@ pub async fn start(runner: &Arc<Runner>, mut request: Start) -> Result<(Started,
         return Err(Error::Unavailable("the engine is stopping".into()));
     }
     let org = request.compiled.row.org;
-    let parts = [("input", Some(&request.input)), ("headers", request.headers.as_ref())];
+    let (headers, query) = (request.headers.as_ref(), request.query.as_ref());
+    let parts = [("input", Some(&request.input)), ("headers", headers), ("query", query)];
     for (path, part) in parts {
         let invalid = |failure: Failure| Error::Input { path: path.into(), message: failure.message.to_string() };
         part.map_or(Ok(()), |part| check_size(part)).map_err(invalid)?;
@@ -264,6 +266,7 @@ async fn try_start(runner: &Arc<Runner>, request: &Start, bounds: Bounds, mut en
     let begin = Begin {
         body: request.input.clone(),
         headers: request.headers.clone(),
+        query: request.query.clone(),
         by: request.by.clone(),
         queued: entry == Entry::Queue,
         epoch: request.epoch,
@@ -399,6 +402,7 @@ fn group(runner: &Runner, live: &Live, request: &Start, concurrency: &Concurrenc
     let event = Event::Triggered {
         body: request.input.clone(),
         headers: request.headers.clone(),
+        query: request.query.clone(),
         by: request.by.clone(),
         queued: true,
     };

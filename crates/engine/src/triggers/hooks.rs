@@ -118,6 +118,7 @@ impl Triggers {
             workflow: &hook.workflow,
             input: call.body,
             headers: Some(json!(call.headers)),
+            query: Some(json!(call.query)).filter(|_| !call.query.is_empty()),
             scope: format!("hook:{}", record.id),
             key,
             how: "webhook",

@@ -20,6 +20,8 @@ const MAX_KEY: usize = 255;
 pub struct Incoming {
     /// Names are lower case. Headers with credentials are left out.
     pub headers: BTreeMap<String, String>,
+    /// The query string.
+    pub query: BTreeMap<String, String>,
     /// The body as received, for signatures.
     pub raw: Vec<u8>,
     pub body: Value,
@@ -118,7 +120,8 @@ mod tests {
 
     fn call(headers: &[(&str, &str)], raw: &str) -> Incoming {
         let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        Incoming { headers, raw: raw.into(), body: serde_json::from_str(raw).unwrap_or_default() }
+        let body = serde_json::from_str(raw).unwrap_or_default();
+        Incoming { headers, raw: raw.into(), body, ..Incoming::default() }
     }
 
     #[test]

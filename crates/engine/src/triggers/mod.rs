@@ -50,6 +50,7 @@ struct Triggered<'a> {
     workflow: &'a str,
     input: Value,
     headers: Option<Value>,
+    query: Option<Value>,
     /// The scope of the key. At most one run is started per key.
     scope: String,
     key: Option<String>,
@@ -85,6 +86,7 @@ async fn start_as(triggers: &Triggers, org: OrgId, actor: &Actor, triggered: Tri
         compiled,
         input: Arc::new(triggered.input),
         headers: triggered.headers.map(Arc::new),
+        query: triggered.query.map(Arc::new),
         by: caller.name.clone(),
         acts_as: actor.to_string(),
         unique,

@@ -9,7 +9,7 @@ const SIGNED: &str = "sha256=88aab3ede8d3adf94d26ab90d3bafd4a2083070c3bcce9c014e
 
 fn call(headers: &[(&str, &str)], raw: &str) -> Incoming {
     let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    Incoming { headers, raw: raw.into(), body: json!({"raw": raw}) }
+    Incoming { headers, raw: raw.into(), body: json!({"raw": raw}), ..Incoming::default() }
 }
 
 async fn hook(harness: &Harness, webhook: Value) -> String {

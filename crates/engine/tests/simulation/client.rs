@@ -200,7 +200,8 @@ pub async fn call_back(sim: Arc<Sim>, url: String) {
     let run = token.split('.').next().unwrap().to_string();
     let body = json!({"state": "paid", "n": sim.number()});
     let token = &token;
-    let told = sim.ask("webhook", |engine| async move { engine.inbound().deliver_webhook(token, body).await }).await;
+    let told =
+        sim.ask("webhook", |engine| async move { engine.inbound().deliver_webhook(token, body.into()).await }).await;
     match told {
         Some(Ok(())) => sim.was_told(&run, "the call", |fact| {
             let kept = matches!(fact, Fact::Finished { .. } | Fact::Kept { .. });

@@ -1,4 +1,4 @@
-//! HTTP steps: `url, method, headers, body`.
+//! HTTP steps: `url, method, headers, body, form`.
 
 use super::{ParsedKind, Rules};
 use crate::code;
@@ -35,8 +35,19 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
     if let Some(merged) = merged {
         input.put_as("headers", headers, merged);
     }
-    if let Some(body) = fields.take("body") {
-        input.put("body", body);
+    match (fields.take("body"), fields.take("form")) {
+        (Some(_), Some(form)) => {
+            let fault = Fault::new(code::NOT_ALLOWED, "a request has a `body` or a `form`, not both");
+            draft.fault(&form.place, fault);
+        }
+        (Some(body), None) => input.put("body", body),
+        (None, Some(form)) => {
+            if !matches!(form.node.value, Value::Map(_) | Value::String(_)) {
+                draft.wrong_type(&form, "a map of fields");
+            }
+            input.put("form", form);
+        }
+        (None, None) => {}
     }
     let mut input = input.parse(draft, rules.grammar);
     input.encode_url("url");

@@ -79,11 +79,12 @@ pub const TYPES: [&str; 11] = [
 ];
 
 /// The fields of all kinds of step: one of these on another kind is misplaced rather than unknown.
-pub const STEP_FIELDS: [&str; 41] = [
+pub const STEP_FIELDS: [&str; 42] = [
     "url",
     "method",
     "headers",
     "body",
+    "form",
     "tool",
     "args",
     "javascript",
@@ -175,11 +176,11 @@ fn no_type<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) {
     for name in TYPES {
         fields.take_raw(name);
     }
-    if ["method", "headers", "body"].iter().any(|name| fields.has(name)) {
+    if ["method", "headers", "body", "form"].iter().any(|name| fields.has(name)) {
         let fault = Fault::new(code::MISSING_URL, "an HTTP step needs a `url`");
         draft.fault(&fields.place, fault);
         // A misspelt `url` is among the remaining fields, which are reported as unknown.
-        fields.ignore(&["method", "headers", "body"]);
+        fields.ignore(&["method", "headers", "body", "form"]);
         return;
     }
     // A misspelt type is reported as an unknown field, with the right spelling.

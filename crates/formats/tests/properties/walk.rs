@@ -59,7 +59,7 @@ impl<'a> Walk<'a> {
         let mut world = World::new(&compiled.graph, order.seed, compiled.max_duration);
         world.budget = Budget { decisions: order.budget, ..Budget::UNLIMITED };
         let body = Arc::new(input.clone());
-        let event = Event::Triggered { body, headers: None, by: someone(), queued: false };
+        let event = Event::Triggered { body, headers: None, query: None, by: someone(), queued: false };
         let now = world.now.to_string();
         let reference = Reference::start(definition, input, order.budget, &now);
         let started = world.feed(event).map(|result| result.map(|_| ()));
@@ -329,7 +329,7 @@ impl<'a> Walk<'a> {
             Move::Call(at) => {
                 let path = self.path(at);
                 let body = generate::output(seed, &path, 0);
-                let event = Event::Delivered { at, body: Arc::new(body.clone()) };
+                let event = Event::Delivered { at, body: Arc::new(body.clone()), truncated: false };
                 self.feed(event, Input::Webhook { path, body });
             }
             // It may fire early: nothing waits for its time.

@@ -167,7 +167,7 @@ fn a_run_cancelled_in_the_queue_can_be_retried_after_recovery() {
         Err(Ignored::NotStarted)
     );
     let body = Arc::new(json!({}));
-    world.feed(Event::Triggered { body, headers: None, by: someone(), queued: true }).unwrap().unwrap();
+    world.feed(Event::Triggered { body, headers: None, query: None, by: someone(), queued: true }).unwrap().unwrap();
     assert_eq!(world.run.waiting_for(world.graph).len(), 1);
     world.feed(Event::Cancelled { by: someone(), reason: None }).unwrap().unwrap();
     world.crash_and_restore().unwrap();
@@ -249,7 +249,7 @@ tasks:
     let list: Vec<u32> = (0..400).collect();
     let mut world = World::new(&definition.graph, 1, definition.max_duration);
     let body = Arc::new(json!({"l": list}));
-    world.feed(Event::Triggered { body, headers: None, by: someone(), queued: false }).unwrap().unwrap();
+    world.feed(Event::Triggered { body, headers: None, query: None, by: someone(), queued: false }).unwrap().unwrap();
     let failure = world.run.failure.clone().unwrap();
     assert_eq!(&*failure.code, "too_many_items", "{failure:?}");
 }

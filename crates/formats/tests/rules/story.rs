@@ -42,7 +42,8 @@ impl<'g> Story<'g> {
     pub fn start_within(definition: &'g Definition, input: Value, budget: Budget) -> Story<'g> {
         let mut world = World::new(&definition.graph, 1, definition.max_duration);
         (world.budget, world.max_losses) = (budget, MAX_LOSSES);
-        let event = Event::Triggered { body: Arc::new(input), headers: None, by: someone(), queued: false };
+        let event =
+            Event::Triggered { body: Arc::new(input), headers: None, query: None, by: someone(), queued: false };
         world.feed(event).unwrap().unwrap();
         Story { world }
     }
@@ -133,7 +134,7 @@ impl<'g> Story<'g> {
                 let due = self.world.now + Millis::parse(rest).unwrap();
                 return self.world.stop(at, attempt, Event::Deferred { at, attempt, due, note: None });
             }
-            "called" => return self.world.feed(Event::Delivered { at, body: Arc::new(body()) }),
+            "called" => return self.world.feed(Event::Delivered { at, body: Arc::new(body()), truncated: false }),
             "woken" => return self.world.feed(Event::Woken { at, attempt, by: someone() }),
             "overridden" => {
                 let outcome = match rest.split_once(' ') {

@@ -187,6 +187,15 @@ pub struct Limits {
     pub live_streams_per_key: NonZeroU32,
     /// Maximum size of the payloads of one run, in bytes.
     pub run_bytes: u64,
+    pub long_callbacks: LongCallbacks,
+}
+
+/// What happens to the body of a call to a wait's URL that is longer than what expressions can read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LongCallbacks {
+    Truncate,
+    Refuse,
 }
 
 /// The limits of an organisation. `None` means unlimited.
@@ -362,6 +371,7 @@ impl Default for Limits {
             live_streams_per_organisation: None,
             live_streams_per_key: positive(250),
             run_bytes: stepwell_core::limits::DEFAULT_RUN_BYTES,
+            long_callbacks: LongCallbacks::Truncate,
         }
     }
 }

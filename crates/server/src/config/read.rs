@@ -123,6 +123,7 @@ fn limits(config: &mut Config, fields: &mut Fields<'_>) {
     limits.live_streams_per_organisation = fields.take("live_streams_per_organisation", values::positive);
     fields.set("live_streams_per_key", &mut limits.live_streams_per_key, values::positive);
     fields.set("run_bytes", &mut limits.run_bytes, values::size);
+    fields.set("long_callbacks", &mut limits.long_callbacks, values::long_callbacks);
 }
 
 fn plan(plan: &mut Plan, fields: &mut Fields<'_>) {

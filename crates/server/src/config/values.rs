@@ -1,7 +1,7 @@
 //! Single configuration values: their syntax, and the hints for fixing them.
 
 use super::fields::{Wrong, needed};
-use super::{DatabaseUrl, Encryption, Level, LogFormat, Secret, host_of};
+use super::{DatabaseUrl, Encryption, Level, LogFormat, LongCallbacks, Secret, host_of};
 use axum::http::uri::Uri;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -218,6 +218,10 @@ pub fn level(value: &Value) -> Result<Level, Wrong> {
         ("trace", Level::Trace),
     ];
     choice(value, &levels)
+}
+
+pub fn long_callbacks(value: &Value) -> Result<LongCallbacks, Wrong> {
+    choice(value, &[("truncate", LongCallbacks::Truncate), ("refuse", LongCallbacks::Refuse)])
 }
 
 fn choice<T: Copy>(value: &Value, choices: &[(&'static str, T)]) -> Result<T, Wrong> {

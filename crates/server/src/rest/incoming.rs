@@ -4,15 +4,17 @@
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::guessed;
-use crate::body::Raw;
+use crate::body::{Raw, pairs};
 use crate::error::Problem;
 use crate::shares::Payer;
 use crate::view::*;
 use axum::Json as Reply;
-use axum::extract::{FromRequest, Path, Request, State};
-use axum::http::{Extensions, StatusCode, header};
+use axum::extract::{FromRequest, Path, RawQuery, Request, State};
+use axum::http::{Extensions, HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use stepwell_core::event::Ignored;
 use stepwell_engine::{Error, Incoming};
 use stepwell_store::OrgId;
@@ -22,6 +24,8 @@ use utoipa_axum::routes;
 
 /// Headers with credentials, which workflows never see.
 const PRIVATE: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
+/// Headers of API requests that are for the server itself.
+const OWN: [&str; 2] = ["idempotency-key", "prefer"];
 
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(receive)).routes(routes!(callback, callback_page))
@@ -38,6 +42,7 @@ pub fn router() -> OpenApiRouter<App> {
 async fn receive(
     State(app): State<App>,
     Path(token): Path<String>,
+    RawQuery(query): RawQuery,
     mut request: Request,
 ) -> Answer<(StatusCode, Reply<Data<Triggered>>)> {
     // The body is read only for a valid URL.
@@ -50,13 +55,32 @@ async fn receive(
     let headers = request.headers().clone();
     let raw = Raw::from_request(request, &app).await?;
     let body = raw.any(&headers, &app).await?;
-    let shown = headers.iter().filter(|(name, _)| !PRIVATE.contains(&name.as_str()));
-    let shown = shown.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_string())));
-    let call = Incoming { headers: shown.collect(), raw: raw.bytes.to_vec(), body };
+    let query = pairs(query.unwrap_or_default().as_bytes(), &app)?.into_iter().collect();
+    let call = Incoming { headers: shown(&headers), query, raw: raw.bytes.to_vec(), body };
     let started = app.engine.inbound().receive(&token, call).await.map_err(outside)?;
     let status = if started.repeated { StatusCode::OK } else { StatusCode::ACCEPTED };
     let data = Triggered::new(&started, started.created.into());
     Ok((status, Reply(Data { data })))
+}
+
+/// The headers of a call as workflows see them: without credentials.
+fn shown(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let mut shown = BTreeMap::new();
+    for name in headers.keys().filter(|name| !PRIVATE.contains(&name.as_str())) {
+        let values: Vec<&str> = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
+        if !values.is_empty() {
+            shown.insert(name.to_string(), values.join(", "));
+        }
+    }
+    shown
+}
+
+/// The headers of an API request as the workflow that it starts sees them. The server's own headers are left out: the
+/// names that schedules set, for example, must not be set by callers.
+pub fn shown_to_run(headers: &HeaderMap) -> Value {
+    let mut shown = shown(headers);
+    shown.retain(|name, _| !OWN.contains(&name.as_str()) && !name.starts_with("x-stepwell-"));
+    json!(shown)
 }
 
 /// Hides details about users and secrets from external callers.
@@ -80,7 +104,7 @@ struct Received {
 /// Deliver the call that a step waits for
 ///
 /// A call that arrives before its step waits is stored. 409 if one was already delivered, 410 if the step or the run
-/// has ended.
+/// has ended. A body of more than 256 KB is truncated, or refused with 413 (setting `limits.long_callbacks`).
 #[utoipa::path(post, path = "/wh/{token}", tag = "incoming", security(()),
     params(("token" = String, Path, description = "The last part of the URL")),
     request_body(content((serde_json::Value = "application/json"), (String = "text/plain"),
@@ -98,7 +122,7 @@ async fn callback(
     request.extensions_mut().insert(Payer::Organisation(org));
     let headers = request.headers().clone();
     let raw = Raw::from_request(request, &app).await?;
-    let body = raw.any(&headers, &app).await?;
+    let body = raw.callback(&headers, &app).await?;
     match app.engine.inbound().deliver_webhook(&token, body).await {
         Ok(()) => Ok(Reply(Data { data: Received { received: true } })),
         Err(error) => Err(late(error)),

@@ -1,10 +1,10 @@
 //! Parses a resolved input into a request. Templates are already filled in, so the input may contain what the checks of
 //! the definition could not foresee. Messages never show a value, because it may be or contain a secret.
 
-use super::Hosts;
+use super::{Hosts, body};
 use crate::text::{quoted, type_of};
 use reqwest::Method;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
@@ -48,12 +48,16 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Parses `{url, method?, headers?, body?}`.
+    /// Parses `{url, method?, headers?, body?, form?}`.
     pub fn from_input(input: &Value, idempotency_key: &str) -> Result<Outgoing, Failure> {
         let url = url(input.get("url"))?;
         let method = method(input.get("method"))?;
         let mut headers = headers(input.get("headers"))?;
-        let body = body(input.get("body"), &mut headers);
+        let body = match (input.get("body"), input.get("form")) {
+            (body, None | Some(Value::Null)) => body::encode(body, &mut headers)?,
+            (None | Some(Value::Null), Some(form)) => Some(body::form(form, "form", &mut headers)?),
+            (Some(_), Some(_)) => return Err(bad("a request has a `body` or a `form`, not both")),
+        };
         if !headers.contains_key(IDEMPOTENCY_KEY) {
             let key =
                 HeaderValue::from_str(idempotency_key).map_err(|_| bad("the idempotency key is not a valid header"))?;
@@ -103,7 +107,7 @@ impl Outgoing {
     }
 }
 
-fn bad(message: impl Into<String>) -> Failure {
+pub(super) fn bad(message: impl Into<String>) -> Failure {
     Failure::new("bad_request", message.into())
 }
 
@@ -169,19 +173,6 @@ fn headers(given: Option<&Value>) -> Result<HeaderMap, Failure> {
     Ok(headers)
 }
 
-/// Text is sent unchanged, any other value as JSON; null means no body.
-fn body(given: Option<&Value>, headers: &mut HeaderMap) -> Option<Vec<u8>> {
-    let (bytes, content_type) = match given {
-        None | Some(Value::Null) => return None,
-        Some(Value::String(text)) => (text.clone().into_bytes(), "text/plain; charset=utf-8"),
-        Some(other) => (other.to_string().into_bytes(), "application/json"),
-    };
-    if !headers.contains_key(CONTENT_TYPE) {
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    }
-    Some(bytes)
-}
-
 /// Quotes and truncates a name.
 fn short_name(name: &str) -> String {
     quoted(&name.chars().take(40).collect::<String>())
@@ -232,23 +223,5 @@ mod tests {
         check(json!({}), Some("00-a-b-01"), Some("00-a-b-01"));
         check(json!({"Traceparent": "00-c-d-00"}), Some("00-a-b-01"), Some("00-c-d-00"));
         check(json!({}), None, None);
-    }
-
-    #[test]
-    fn the_content_type_follows_the_body_unless_the_headers_set_it() {
-        let check = |body: Value, headers: Value, sent: Option<&str>, content_type: Option<&str>| {
-            let input = json!({"url": "http://x", "headers": headers, "body": body});
-            let outgoing = Outgoing::from_input(&input, "key").unwrap();
-            assert_eq!(outgoing.body.as_deref(), sent.map(str::as_bytes), "{input}");
-            let given = outgoing.headers.get(CONTENT_TYPE).map(|value| value.to_str().unwrap());
-            assert_eq!(given, content_type, "{input}");
-        };
-        check(json!({"a": 1}), json!({}), Some(r#"{"a":1}"#), Some("application/json"));
-        check(json!([1, "x"]), json!({}), Some(r#"[1,"x"]"#), Some("application/json"));
-        check(json!(true), json!({}), Some("true"), Some("application/json"));
-        check(json!("a=1"), json!({}), Some("a=1"), Some("text/plain; charset=utf-8"));
-        check(json!("a=1"), json!({"CONTENT-type": "x/y"}), Some("a=1"), Some("x/y"));
-        check(json!({"a": 1}), json!({"content-type": "x/y"}), Some(r#"{"a":1}"#), Some("x/y"));
-        check(json!(null), json!({}), None, None);
     }
 }

@@ -1,5 +1,7 @@
 //! Turns a response into a reply: status, headers and as much of the body as is readable.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::{Map, Value};
@@ -16,6 +18,8 @@ pub struct TextResponse {
     pub status: u16,
     pub headers: Value,
     pub text: String,
+    /// The bytes in base64, if they are not text.
+    pub base64: Option<String>,
 }
 
 /// Why the body is incomplete.
@@ -31,7 +35,16 @@ pub async fn read_text(response: Response) -> Result<TextResponse, BodyError> {
     match error {
         Some(error) => Err(BodyError::Connection(error)),
         None if bytes.len() > limits::MAX_READABLE_BODY => Err(BodyError::TooLarge),
-        None => Ok(TextResponse { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() }),
+        None => {
+            let (text, base64) = match String::from_utf8(bytes) {
+                Ok(text) => (text, None),
+                Err(error) => {
+                    let bytes = error.as_bytes();
+                    (String::from_utf8_lossy(bytes).into_owned(), Some(BASE64.encode(bytes)))
+                }
+            };
+            Ok(TextResponse { status, headers, text, base64 })
+        }
     }
 }
 
@@ -40,10 +53,10 @@ pub async fn read_text(response: Response) -> Result<TextResponse, BodyError> {
 pub async fn read_reply(response: Response) -> (Reply, Option<reqwest::Error>) {
     let status_code = Some(response.status().as_u16());
     let headers = Some(Arc::new(headers(response.headers())));
-    let json = is_json(response.headers());
+    let kind = content_type(response.headers());
     let (bytes, error) = collect(response).await;
     let truncated = bytes.len() > limits::MAX_READABLE_BODY;
-    let body = if truncated { Value::String(truncated_text(&bytes)) } else { body(bytes, json) };
+    let body = if truncated { truncated_body(&bytes, &kind) } else { body(bytes, &kind) };
     (Reply { body: Arc::new(body), headers, status_code, truncated, log: None }, error)
 }
 
@@ -79,24 +92,36 @@ fn headers(given: &HeaderMap) -> Value {
     Value::Object(headers)
 }
 
-/// `application/json`, `text/json`, `application/problem+json; charset=utf-8`, …
-fn is_json(headers: &HeaderMap) -> bool {
+/// The content type in lower case, without parameters.
+fn content_type(headers: &HeaderMap) -> String {
     let given = headers.get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase());
-    let given = given.as_deref().unwrap_or_default();
-    let essence = given.split(';').next().unwrap_or_default().trim();
-    matches!(essence, "application/json" | "text/json") || essence.ends_with("+json")
+    given.as_deref().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_owned()
 }
 
-fn body(bytes: Vec<u8>, json: bool) -> Value {
+/// `application/json`, `text/json`, `application/problem+json`, …
+fn is_json(kind: &str) -> bool {
+    matches!(kind, "application/json" | "text/json") || kind.ends_with("+json")
+}
+
+/// Whether bodies of this type are never text, so that the form of the value does not depend on the bytes.
+fn is_binary(kind: &str) -> bool {
+    let family = kind.split('/').next().unwrap_or_default();
+    matches!(family, "image" | "audio" | "video" | "font") && !kind.ends_with("+xml")
+        || matches!(kind, "application/pdf" | "application/zip" | "application/gzip")
+}
+
+/// JSON as its value, text as text, anything else in base64, as in webhook calls.
+fn body(bytes: Vec<u8>, kind: &str) -> Value {
     if bytes.is_empty() {
         return Value::Null;
     }
     let text = match String::from_utf8(bytes) {
+        Ok(text) if is_binary(kind) => return Value::String(BASE64.encode(text)),
         Ok(text) => text,
-        Err(error) => return Value::String(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        Err(error) => return Value::String(BASE64.encode(error.as_bytes())),
     };
     let looks_like_json = || text.trim_ascii_start().starts_with(['{', '[']);
-    if (json || looks_like_json())
+    if (is_json(kind) || looks_like_json())
         && let Ok(value) = serde_json::from_str::<Value>(&text)
         && !deeper_than(&value, MAX_BODY_DEPTH)
     {
@@ -105,15 +130,16 @@ fn body(bytes: Vec<u8>, json: bool) -> Value {
     Value::String(text)
 }
 
-/// The readable part of a longer body, as text that does not end within a character.
-fn truncated_text(bytes: &[u8]) -> String {
+/// The readable part of a longer body. Text does not end within a character.
+fn truncated_body(bytes: &[u8], kind: &str) -> Value {
     let kept = &bytes[..limits::MAX_READABLE_BODY];
-    let end = match std::str::from_utf8(kept) {
+    let text = match std::str::from_utf8(kept) {
+        Ok(text) => Some(text),
         // `None`: the input ends within a character, because of our limit.
-        Err(error) if error.error_len().is_none() => error.valid_up_to(),
-        Ok(_) | Err(_) => kept.len(),
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&kept[..error.valid_up_to()]).ok(),
+        Err(_) => None,
     };
-    String::from_utf8_lossy(&kept[..end]).into_owned()
+    Value::String(text.filter(|_| !is_binary(kind)).map_or_else(|| BASE64.encode(kept), str::to_owned))
 }
 
 /// Recurses only as deep as the parser did, which has its own limit.
@@ -133,7 +159,8 @@ mod tests {
     #[test]
     fn a_body_is_json_by_content_type_or_if_it_is_an_object_or_a_list() {
         let check = |text: &str, is_json: bool, expected: Value| {
-            assert_eq!(body(text.as_bytes().to_vec(), is_json), expected, "{text}");
+            let kind = if is_json { "application/json" } else { "text/plain" };
+            assert_eq!(body(text.as_bytes().to_vec(), kind), expected, "{text}");
         };
         check("", true, Value::Null);
         check("7", true, json!(7));
@@ -151,10 +178,23 @@ mod tests {
     fn json_within_the_depth_limit_stays_json_and_deeper_json_becomes_text() {
         let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         let at = nested(MAX_BODY_DEPTH);
-        assert!(body(at.into_bytes(), true).is_array());
+        assert!(body(at.into_bytes(), "application/json").is_array());
         for levels in [MAX_BODY_DEPTH + 1, 127, 128, 100_000] {
-            assert_eq!(body(nested(levels).into_bytes(), true), Value::String(nested(levels)));
+            assert_eq!(body(nested(levels).into_bytes(), "text/json"), Value::String(nested(levels)));
         }
+    }
+
+    #[test]
+    fn a_body_that_is_not_text_is_in_base64() {
+        let png = [0x89, b'P', b'N', b'G', 0];
+        for kind in ["image/png", "application/octet-stream", "application/json", "text/plain", ""] {
+            assert_eq!(body(png.to_vec(), kind), json!("iVBORwA="), "{kind}");
+        }
+        // What is declared as binary is, whatever its bytes are.
+        assert_eq!(body(b"GIF89a".to_vec(), "image/gif"), json!("R0lGODlh"));
+        assert_eq!(body(b"[1]".to_vec(), "application/pdf"), json!("WzFd"));
+        assert_eq!(body(b"<svg/>".to_vec(), "image/svg+xml"), json!("<svg/>"));
+        assert_eq!(body(b"plain".to_vec(), "application/octet-stream"), json!("plain"));
     }
 
     #[test]
@@ -162,9 +202,9 @@ mod tests {
         let kept = limits::MAX_READABLE_BODY;
         let mut bytes = vec![b'a'; kept - 1];
         bytes.extend("é…".as_bytes());
-        assert_eq!(truncated_text(&bytes), "a".repeat(kept - 1));
-        // Bytes that were invalid before the cut stay marked.
+        assert_eq!(truncated_body(&bytes, "text/plain"), json!("a".repeat(kept - 1)));
+        assert_eq!(truncated_body(&bytes, "image/png"), json!(BASE64.encode(&bytes[..kept])));
         bytes[0] = 0xff;
-        assert!(truncated_text(&bytes).starts_with("\u{fffd}a"));
+        assert_eq!(truncated_body(&bytes, "text/plain"), json!(BASE64.encode(&bytes[..kept])));
     }
 }

@@ -2,7 +2,7 @@
 //! workflow allows. Secrets are inserted here, so the code never sees them.
 
 use super::protocol::FetchResponse;
-use crate::http::{Client, Hosts, Outgoing};
+use crate::http::{Client, Hosts, Outgoing, TextResponse};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
@@ -58,6 +58,7 @@ impl Fetcher {
             Ok(mut response) => {
                 self.hide(&mut response.headers);
                 response.text = self.masked(response.text);
+                response.base64 = response.base64.map(|bytes| self.masked(bytes));
                 Ok(response)
             }
             Err(message) => Err(self.masked(message)),
@@ -88,8 +89,8 @@ impl Fetcher {
         let outgoing =
             Outgoing::from_input(&request, &key)?.traced(self.traceparent.as_deref()).within(self.hosts.clone());
         let outgoing = outgoing.bound(&bound.into()).guarded(&self.guard);
-        let response = self.client.fetch(outgoing).await?;
-        Ok(FetchResponse { status: response.status, headers: response.headers, text: response.text })
+        let TextResponse { status, headers, text, base64 } = self.client.fetch(outgoing).await?;
+        Ok(FetchResponse { status, headers, text, base64 })
     }
 
     /// Replaces placeholders by their secrets.

@@ -46,7 +46,31 @@
     }));
   }
 
-  const respond = ({ status, headers, text }) => {
+  // The language has no base64. Code may replace methods of strings and arrays, but only for itself.
+  const encoded = (text) => {
+    const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+    const bytes = [];
+    for (const character of text.toWellFormed()) {
+      const code = character.codePointAt(0);
+      if (code < 0x80) bytes.push(code);
+      else if (code < 0x800) bytes.push(0xc0 | (code >> 6), 0x80 | (code & 63));
+      else if (code < 0x10000) bytes.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63));
+      else {
+        const rest = [12, 6, 0].map((shift) => 0x80 | ((code >> shift) & 63));
+        bytes.push(0xf0 | (code >> 18), ...rest);
+      }
+    }
+    const parts = [];
+    for (let at = 0; at < bytes.length; at += 3) {
+      const three = (bytes[at] << 16) | ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
+      const four = [18, 12, 6, 0].map((shift) => digits[(three >> shift) & 63]).join('');
+      const missing = Math.max(0, at + 3 - bytes.length);
+      parts.push(four.slice(0, 4 - missing) + '='.repeat(missing));
+    }
+    return parts.join('');
+  };
+
+  const respond = ({ status, headers, text, base64 }) => {
     const find = (name) => headers[String(name).toLowerCase()];
     return Object.freeze({
       ok: status >= 200 && status <= 299,
@@ -57,6 +81,7 @@
         entries: () => Object.entries(headers)[Symbol.iterator](),
       }),
       text: async () => text,
+      base64: async () => base64 ?? encoded(text),
       json: async () => parse(text),
     });
   };

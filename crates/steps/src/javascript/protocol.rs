@@ -46,6 +46,8 @@ pub struct FetchResponse {
     pub status: u16,
     pub headers: Value,
     pub text: String,
+    /// The bytes in base64, if they are not text.
+    pub base64: Option<String>,
 }
 
 /// A message from a worker.

@@ -215,6 +215,11 @@ fn failed<'js>(job: &Job, prelude: Option<&Object<'js>>, error: CaughtError<'js>
             let message = format!("the code calls itself too deep{}", place(&stack, BEFORE.len()));
             return Failed::new("stack_limit", message);
         }
+        ("ReferenceError", missing @ ("fetch is not defined" | "secrets is not defined")) if job.fetch.is_none() => {
+            let what = "to make requests, list their hosts in the workflow, such as `allow_hosts: [api.example.com]`";
+            let message = format!("{name}: {missing}{}; {what}", place(&stack, BEFORE.len()));
+            return Failed::new("javascript_error", message);
+        }
         _ => {}
     }
     let mut message = if name.is_empty() { message } else { format!("{name}: {message}") };

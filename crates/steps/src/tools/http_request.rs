@@ -21,6 +21,7 @@ impl HttpRequest {
             "method": {"type": "string", "enum": METHODS, "description": "default: POST"},
             "headers": {"type": "object"},
             "body": {"description": "text is sent unchanged, any other value as JSON"},
+            "form": {"type": "object", "description": "sent as a form, instead of a body"},
         });
         let description = "Makes an HTTP request. Any 2xx status is a success. Returns status_code, headers and body.";
         let spec = spec("http_request", description, properties, &["url"]);

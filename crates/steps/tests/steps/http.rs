@@ -57,6 +57,25 @@ async fn headers_of_the_definition_override_the_defaults() {
 }
 
 #[tokio::test]
+async fn an_object_is_sent_as_a_form_if_its_content_type_says_so() {
+    let server = Server::responding(200, &[], "").await;
+    let headers = json!({"Content-Type": "application/x-www-form-urlencoded"});
+    success(http(json!({"url": server.url, "headers": headers, "body": {"a": "x&y", "n": [1, 2]}})).await);
+    let seen = server.only();
+    assert_eq!(&*seen.body, b"a=x%26y&n=1&n=2");
+    assert_eq!(seen.header("content-type"), Some("application/x-www-form-urlencoded"));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_text_comes_in_base64_with_its_type() {
+    let png: &[u8] = &[0x89, b'P', b'N', b'G', 0, 0xff];
+    let server = Server::answering(move |_| response(200, &[("content-type", "image/png")], png)).await;
+    let reply = success(http(json!({"url": server.url, "method": "GET"})).await);
+    assert_eq!(*reply.body, json!("iVBORwD/"));
+    assert_eq!(reply.headers.unwrap()["content-type"], "image/png");
+}
+
+#[tokio::test]
 async fn credentials_in_a_url_become_a_header() {
     let server = Server::responding(200, &[], "").await;
     success(http(json!({"url": server.url.replace("http://", "http://ada:pw@")})).await);

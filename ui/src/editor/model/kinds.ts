@@ -38,7 +38,7 @@ export function kindOfStep(fields: Record<string, Json>, dialect: "tasks" | "flo
   if (dialect === "flow" && ("tool" in fields || has(fields, "notify_user") || has(fields, "timeout_s")))
     return "approval";
   if (dialect === "flow" && has(fields, "parallel")) return "fork";
-  if (["method", "headers", "body"].some((field) => has(fields, field))) return "http";
+  if (["method", "headers", "body", "form"].some((field) => has(fields, field))) return "http";
   return "unknown";
 }
 

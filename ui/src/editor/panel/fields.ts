@@ -56,6 +56,7 @@ function mainFields(step: Step, dialect: DialectName): FieldSpec[] {
         field("method", "Method", "choice", { choices: METHODS, help: "default: POST" }),
         field("headers", "Headers", "value"),
         field("body", "Body", "value"),
+        field("form", "Form", "value"),
       ];
     case "tool":
       return [

@@ -125,7 +125,7 @@ function inside(asked: Asked, path: string[]): Suggestion[] {
   if (root === "input") return fromSchema(model.inputSchema, rest);
   if (root === "trigger")
     return rest.length === 0
-      ? properties(["body", "headers"])
+      ? properties(["body", "headers", "query"])
       : rest[0] === "body"
         ? fromSchema(model.inputSchema, rest.slice(1))
         : [];

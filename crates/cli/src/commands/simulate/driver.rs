@@ -69,7 +69,7 @@ impl<'a> Driver<'a> {
 
     fn play(&mut self, input: Value) -> Result<(), Broken> {
         let body = Arc::new(input);
-        self.feed(Event::Triggered { body, headers: None, by: someone(), queued: false })?;
+        self.feed(Event::Triggered { body, headers: None, query: None, by: someone(), queued: false })?;
         while !self.world.run.status.is_terminal() {
             if self.events > MAX_EVENTS {
                 return Err(Broken(format!("the run did not end within {MAX_EVENTS} events")));
@@ -251,7 +251,7 @@ impl<'a> Driver<'a> {
                     Some(_) => return None,
                     None => self.script.body(at.step, &mut self.rng),
                 };
-                Some(Event::Delivered { at, body: Arc::new(body) })
+                Some(Event::Delivered { at, body: Arc::new(body), truncated: false })
             }
             Move::Settle(at, attempt) => {
                 let verdict = match self.rng.below(3) {

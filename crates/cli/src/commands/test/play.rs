@@ -78,7 +78,7 @@ pub fn play(definition: &Definition, case: &Case, code: &Code) -> Played {
 impl Play<'_> {
     fn run(&mut self) -> Result<(), String> {
         let body = Arc::new(self.case.input.clone());
-        self.feed(Event::Triggered { body, headers: None, by: someone(), queued: false })?;
+        self.feed(Event::Triggered { body, headers: None, query: None, by: someone(), queued: false })?;
         for _ in 0..MAX_EVENTS {
             if self.world.run.status.is_terminal() {
                 return Ok(());
@@ -217,7 +217,7 @@ impl Play<'_> {
         let after = given.after.0;
         let wrong = || format!("step {:?} {waits}, so its answer must be such as {example}", self.path(at));
         let event = match (phase, given.answer) {
-            (Some(Phase::Webhook), None) => Event::Delivered { at, body: Arc::new(given.body) },
+            (Some(Phase::Webhook), None) => Event::Delivered { at, body: Arc::new(given.body), truncated: false },
             (Some(Phase::Gate), Some(Word::Approve)) => self.decide(at, attempt, given, true),
             (Some(Phase::Gate), Some(Word::Deny)) => self.decide(at, attempt, given, false),
             (Some(Phase::Unsure), Some(word)) => {

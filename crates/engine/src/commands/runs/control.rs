@@ -118,8 +118,8 @@ impl Runs<'_> {
             return self.test(source, input).await;
         }
         let input = input.or(live.run.input.and_then(value)).unwrap_or_default();
-        let headers = live.run.headers.and_then(value);
-        let trigger = Trigger { headers, ..Trigger::new(&live.compiled.row.workflow, input) };
+        let (headers, query) = (live.run.headers.and_then(value), live.run.query.and_then(value));
+        let trigger = Trigger { headers, query, ..Trigger::new(&live.compiled.row.workflow, input) };
         self.trigger(trigger).await
     }
 

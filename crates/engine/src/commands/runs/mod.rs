@@ -37,6 +37,7 @@ pub struct Trigger<'a> {
     pub workflow: &'a str,
     pub input: Value,
     pub headers: Option<Value>,
+    pub query: Option<Value>,
     /// Idempotency key: the same key with the same input starts only one run.
     pub key: Option<&'a str>,
     /// Labels in addition to the workflow's.
@@ -45,7 +46,7 @@ pub struct Trigger<'a> {
 
 impl<'a> Trigger<'a> {
     pub fn new(workflow: &'a str, input: Value) -> Trigger<'a> {
-        Trigger { workflow, input, headers: None, key: None, labels: BTreeMap::new() }
+        Trigger { workflow, input, headers: None, query: None, key: None, labels: BTreeMap::new() }
     }
 }
 
@@ -84,7 +85,8 @@ impl Runs<'_> {
         let labels = labels(&compiled, trigger.labels)?;
         let audit = run_audit(self.rooms, self.caller, "run.start", "", json!({"workflow": compiled.row.name}));
         let start_request = self.new_start(VersionToRun { compiled, epoch }, trigger.input, audit);
-        Ok(Start { headers: trigger.headers.map(Arc::new), labels, unique, ..start_request })
+        let (headers, query) = (trigger.headers.map(Arc::new), trigger.query.map(Arc::new));
+        Ok(Start { headers, query, labels, unique, ..start_request })
     }
 
     /// Starts a test run of a definition that is not stored as a version, and needs no name. Needs the rights to define
@@ -119,6 +121,7 @@ impl Runs<'_> {
             compiled: version.compiled,
             input: input.into(),
             headers: None,
+            query: None,
             by: self.caller.name.clone(),
             acts_as: self.caller.actor().to_string(),
             labels: Vec::new(),

@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::auth::Auth;
 use crate::body::{Json, Params, Raw};
 use crate::error::Problem;
+use crate::rest::incoming::shown_to_run;
 use crate::view::*;
 use axum::Json as Reply;
 use axum::extract::{FromRequestParts, Path, State};
@@ -94,7 +95,7 @@ async fn trigger(
     };
     let labels = split_labels(params.label.as_deref())?;
     let input = raw.value(&app).await?;
-    let request = Trigger { key, labels, ..Trigger::new(&id, input) };
+    let request = Trigger { key, labels, headers: Some(shown_to_run(&headers)), ..Trigger::new(&id, input) };
     let Some(wait) = wait else {
         let started = app.engine.runs(&caller).trigger(request).await?;
         if started.repeated {
