@@ -3,7 +3,8 @@
     bad_server.py                on standard input and output
     bad_server.py --http PORT    over HTTP, at /mcp; 0 picks a port and prints it
 
-MODE in the environment: `silent` never answers, `dies` ends at once, `babbles` prints what is no message first, `floods` writes
+LOG in the environment names a file where it notes what it was told about tasks and questions; WAIT_FOR names one that has to
+exist before it starts. MODE in the environment: `silent` never answers, `dies` ends at once, `babbles` prints what is no message first, `floods` writes
 100 MB to standard error first, `strict` ends if the first message is not `initialize`.
 """
 
@@ -12,6 +13,7 @@ import json
 import os
 import sys
 import threading
+import time
 from typing import Any
 
 import mcp_types as types
@@ -38,6 +40,12 @@ def flood() -> None:
         os.write(2, line)
 
 
+def told(what: str) -> None:
+    if path := os.environ.get("LOG"):
+        with open(path, "a", encoding="utf-8") as log:
+            log.write(f"{what}\n")
+
+
 def form(question: str, field: str) -> dict[str, Any]:
     schema = {"type": "object", "properties": {field: {"type": "string"}}, "required": [field]}
     return {"method": "elicitation/create", "params": {"mode": "form", "message": question, "requestedSchema": schema}}
@@ -55,7 +63,8 @@ class Tasks(Extension):
     identifier = "io.modelcontextprotocol/tasks"
 
     def methods(self) -> list[MethodBinding]:
-        return [MethodBinding("tasks/get", Params, self.get), MethodBinding("tasks/update", Params, self.update)]
+        methods = {"tasks/get": self.get, "tasks/update": self.update, "tasks/cancel": self.cancel}
+        return [MethodBinding(name, Params, method) for name, method in methods.items()]
 
     async def get(self, _ctx: ServerRequestContext[Any, Any], params: Params) -> dict[str, Any]:
         task = tasks.get(params.task_id)
@@ -65,29 +74,46 @@ class Tasks(Extension):
         shown = dict(task["shown"])
         if task["tool"] == "task_asks" and "answer" not in task:
             return shown | {"status": "input_required", "inputRequests": {"who": form("Who is it for?", "name")}}
+        if task["tool"] == "task_asks_again" and task["looks"] > 0 and len(task["answers"]) < 2:
+            question = "Who is it for?" if not task["answers"] else "And who pays?"
+            return shown | {"status": "input_required", "inputRequests": {"who": form(question, "name")}}
+        if task["tool"] == "task_slow":
+            return shown | {"status": "working", "statusMessage": f"page 3 of 7 {SECRET}"}
         if task["tool"] == "task_fails":
             return shown | {"status": "failed", "error": {"code": -32603, "message": f"no paper, {SECRET}"}}
         if task["tool"] == "task_cancelled":
             return shown | {"status": "cancelled", "statusMessage": "out of ink"}
         if task["looks"] < 2:
             return shown | {"status": "working"}
-        said = task.get("answer", task["args"])
+        said = task["answers"] or task.get("answer", task["args"])
         result = {"content": [{"type": "text", "text": json.dumps({"said": said})}], "resultType": "complete"}
         return shown | {"status": "completed", "result": result}
 
     async def update(self, _ctx: ServerRequestContext[Any, Any], params: Params) -> dict[str, Any]:
-        tasks[params.task_id]["answer"] = params.input_responses
-        tasks[params.task_id]["looks"] = 1
+        for response in params.input_responses.values():
+            if response["action"] != "accept":
+                told(f"{response['action']} {params.task_id}")
+        task = tasks[params.task_id]
+        task["answer"] = params.input_responses
+        if task["tool"] == "task_asks_again":
+            task["answers"].append(params.input_responses["who"]["content"]["name"])
+        task["looks"] = 1
+        return {}
+
+    async def cancel(self, _ctx: ServerRequestContext[Any, Any], params: Params) -> dict[str, Any]:
+        told(f"cancel {params.task_id}")
+        if tasks.pop(params.task_id, None) is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no task {params.task_id}")
         return {}
 
     async def intercept_tool_call(self, params: Any, ctx: ServerRequestContext[Any, Any], call_next: Any) -> Any:
         global hanging, cancelled
         match params.name:
-            case "task" | "task_asks" | "task_fails" | "task_cancelled":
+            case "task" | "task_asks" | "task_asks_again" | "task_slow" | "task_fails" | "task_cancelled":
                 at = "2026-07-28T00:00:00Z"
                 shown = {"taskId": f"task-{len(tasks)}", "createdAt": at, "lastUpdatedAt": at, "ttlMs": None}
                 shown |= {"pollIntervalMs": 10}
-                task = {"tool": params.name, "args": params.arguments, "shown": shown, "looks": 0}
+                task = {"tool": params.name, "args": params.arguments, "shown": shown, "looks": 0, "answers": []}
                 tasks[shown["taskId"]] = task
                 return shown | {"resultType": "task", "status": "working"}
             case "lies":
@@ -106,6 +132,9 @@ class Tasks(Extension):
                 return {"resultType": "input_required", "inputRequests": requests, "requestState": "kept by the client"}
             case "ask" | "ask_two":
                 answers = {key: value.model_dump(mode="json") for key, value in params.input_responses.items()}
+                for answer in answers.values():
+                    if answer["action"] != "accept":
+                        told(f"{answer['action']} {params.name} {params.request_state}")
                 text = json.dumps({"answers": answers, "state": params.request_state})
                 return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
             case "hang":
@@ -222,7 +251,9 @@ def plain(name: str) -> None:
     server.add_tool(never, name=name, description=f"Does `{name}`.", structured_output=False)
 
 
-for each in ["hang", "task", "task_asks", "task_fails", "task_cancelled", "ask", "ask_two", "ask_model", "ask_forever", "missing", "meta"]:
+for each in ["hang", "missing", "meta", "ask", "ask_two", "ask_model", "ask_forever"]:
+    plain(each)
+for each in ["task", "task_asks", "task_asks_again", "task_slow", "task_fails", "task_cancelled"]:
     plain(each)
 
 
@@ -247,6 +278,8 @@ def strict() -> None:
 
 
 def main() -> None:
+    while (awaited := os.environ.get("WAIT_FOR")) and not os.path.exists(awaited):
+        time.sleep(0.05)
     match os.environ.get("MODE"):
         case "silent":
             sys.stdin.read()

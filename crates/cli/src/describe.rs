@@ -87,6 +87,7 @@ pub fn waiting_view(waiting: &WaitingFor) -> view::Waiting {
         since: waiting.since.map(view::Instant),
         until: waiting.until.map(view::Instant),
         moved_on_by: waiting.moved_on_by.into(),
+        message: waiting.message.as_deref().map(Into::into),
     }
 }
 

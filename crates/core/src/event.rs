@@ -34,11 +34,12 @@ pub enum Event {
         /// Progress that the next attempt resumes from, if this one has begun.
         note: Option<Arc<Value>>,
     },
-    /// The attempt is deferred: a rate limit is reached, or the work it started is not done yet.
+    /// The attempt is deferred until this time.
     Deferred {
         at: At,
         attempt: u32,
         due: Time,
+        why: Deferral,
         /// Progress that the next attempt resumes from, if this one has begun.
         note: Option<Arc<Value>>,
     },
@@ -94,6 +95,17 @@ pub enum Event {
     Retried {
         by: Retrier,
     },
+}
+
+/// Why an attempt is deferred.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Deferral {
+    /// A rate limit is reached.
+    RateLimit,
+    /// The callee works on what the call started. The text is what it says about that.
+    UnderWay(Option<Arc<str>>),
+    /// Nothing was sent yet, because the callee is not there. The text says why.
+    Unavailable(Arc<str>),
 }
 
 /// The user who retries a run.

@@ -165,6 +165,8 @@ impl<'g> World<'g> {
             }
             Effect::Abort { at, attempt } => self.running.remove(&(at, attempt)),
             Effect::CancelChild { at, attempt } => self.children.remove(&(at, attempt)),
+            // Nothing in this world waits at a callee.
+            Effect::Abandon { .. } => true,
             Effect::SetTimer { timer, due } => self.timers.insert(timer, due).is_none(),
             Effect::ClearTimer { timer } => self.timers.remove(&timer).is_some(),
         };

@@ -4,7 +4,7 @@
 use crate::access::Access;
 use crate::cluster::{Cluster, Peer};
 use crate::error::Error;
-use crate::execute::Executor;
+use crate::execute::{Abandoned, Executor};
 use crate::notify::{self, Notifier};
 use crate::run::{Activity, CallRules, HostGuard, Live, Message, Runner, Sink, Slot};
 use crate::secrets::Secrets;
@@ -13,6 +13,7 @@ use crate::workflows::Workflows;
 use async_trait::async_trait;
 use std::sync::Arc;
 use stepwell_core::fact::Fact;
+use stepwell_core::plan::Transition;
 use stepwell_core::time::Time;
 use stepwell_store::{Hint, NodeId, Notice, OrgId, RunId, RunRow, Supervisor, Work, WorkKey};
 use tokio::task::JoinHandle;
@@ -60,6 +61,14 @@ impl Sink for Rooms {
 
     fn deliver(&self, run: RunId, notices: Vec<Notice>) {
         notify::deliver(&self.notifier, run, notices);
+    }
+
+    fn abandoned(&self, live: &Live, transition: &Transition, now: Time) -> Vec<Notice> {
+        Abandoned::notices(live, transition, now)
+    }
+
+    fn abandon(&self, run: RunId, notices: Vec<Notice>) {
+        self.executor.abandon(run, notices);
     }
 
     async fn quarantined(&self, row: &RunRow, now: Time) {

@@ -2,6 +2,7 @@
 //! and purges expired runs.
 
 use crate::error::Error;
+use crate::execute;
 use crate::notify;
 use crate::rooms::Rooms;
 use crate::run::{Message, queue, recovery};
@@ -115,7 +116,13 @@ async fn handle_notices(rooms: &Arc<Rooms>, owned: &mut OwnedRuns<'_>) -> Result
         let Some(last) = page.last() else { return Ok(()) };
         after = last.id;
         let page = page.into_iter().filter(|notice| owned.includes(notice.run));
-        let (people, children): (Vec<_>, Vec<_>) = page.partition(|notice| notify::is_for_people(&notice.key));
+        let (people, others): (Vec<_>, Vec<_>) = page.partition(|notice| notify::is_for_people(&notice.key));
+        let (abandoned, children): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|notice| execute::is_abandoned(&notice.key));
+        for StoredNotice { run, key, body, .. } in abandoned {
+            // Not waited for: a service that is not there must not delay other notices.
+            rooms.executor.abandon(run, vec![Notice { key, body, due: now }]);
+        }
         let mut keys: BTreeMap<RunId, Vec<String>> = BTreeMap::new();
         for notice in children {
             keys.entry(notice.run).or_default().push(notice.key);

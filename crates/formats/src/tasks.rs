@@ -120,6 +120,7 @@ fn step<'d>(draft: &mut Draft<'d>, entry: Entry<'d>, rules: &Rules) -> Option<Pa
         condition,
         retry: attempts.retry,
         timeout: attempts.timeout,
+        bound: attempts.bound,
         at_most_once: attempts.at_most_once,
         handles,
         written: Arc::new(rules.written(crate::values::written(field.node))),

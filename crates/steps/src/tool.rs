@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::nearest::nearest;
+use stepwell_core::plan::Abandon;
 use stepwell_engine::{StepCall, StepKind, Suspended};
 
 /// How many names an `unknown_tool` message lists if none is close to the requested one.
@@ -121,6 +122,14 @@ impl StepKind for ToolKind {
             failed(Failure::new("cannot_wait", "the tool needs to wait or asks for input, which this call cannot do"))
         };
         self.attempt(call).await.unwrap_or_else(waits)
+    }
+
+    async fn abandon(&self, mut call: StepCall, reason: Abandon) -> Result<(), String> {
+        let args = args(&mut call.input);
+        match &self.upstreams {
+            Some(upstreams) => upstreams.abandon(&args, &call, reason).await,
+            None => Ok(()),
+        }
     }
 
     async fn attempt(&self, mut call: StepCall) -> Result<Outcome, Suspended> {

@@ -21,6 +21,7 @@ pub fn step_call(path: &str, input: Value) -> StepCall {
         secrets: Default::default(),
         traceparent: None,
         timeout: Duration::from_secs(20),
+        bound: None,
         allow_hosts: Vec::new(),
         secret_access: Arc::new(NoSecrets),
         guard: None,

@@ -4,6 +4,7 @@ use crate::harness::{Api, eventually};
 use crate::{again, calling, program, python, script, serve};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// A server that goes on when ours is killed.
@@ -14,7 +15,13 @@ struct Apart {
 
 impl Apart {
     fn new() -> Apart {
+        Apart::noting(None)
+    }
+
+    /// Writes to this file what it is told about tasks and questions.
+    fn noting(log: Option<&Path>) -> Apart {
         let mut command = Command::new(python());
+        command.envs(log.map(|log| ("LOG", log)));
         command.arg(script("bad_server.py")).args(["--http", "0"]).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -133,4 +140,37 @@ fn a_denied_question_ends_the_step() {
     api.post(&deny, &json!({"digest": gate["digest"], "comment": "none of its business"})).is(200);
     let ended = api.end(&run);
     assert_eq!(ended["tasks"]["call"]["status"], "denied", "{ended:#}");
+}
+
+#[track_caller]
+fn told(log: &Path, what: &str) {
+    eventually(what, || std::fs::read_to_string(log).ok()?.lines().any(|line| line == what).then_some(()));
+}
+
+#[test]
+fn a_server_is_told_what_nobody_waits_for_through_a_crash_of_this_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let apart = Apart::noting(Some(&log));
+    let servers = apart.servers();
+    let (place, server) = serve(&servers);
+    let api = &server.api;
+    api.define(&calling("ask", "odd__ask", json!({})));
+    let run = api.trigger("ask", &json!({}));
+    let gate = asked(api, &run);
+    api.post(&format!("/api/v1/runs/{run}/steps/call/deny"), &json!({"digest": gate["digest"]})).is(200);
+    told(&log, "decline ask kept by the client");
+
+    api.define(&calling("slow", "odd__task_slow", json!({})));
+    let run = api.trigger("slow", &json!({}));
+    let waiting = eventually("its progress", || {
+        let waiting = api.run(&run)["waiting_for"][0].clone();
+        waiting["message"].as_str().is_some_and(|said| said.contains("page 3 of 7")).then_some(waiting)
+    });
+    assert_eq!(waiting["step"], "call", "{waiting:#}");
+    server.kill();
+    let server = again(&place, &servers);
+    server.api.post(&format!("/api/v1/runs/{run}/cancel"), &json!({})).is(200);
+    told(&log, "cancel task-0");
+    assert_eq!(server.api.end(&run)["status"], "cancelled");
 }

@@ -19,6 +19,9 @@ pub struct StepDef {
     pub retry: Retry,
     /// Per attempt. Waits and gates have their own.
     pub timeout: Option<Millis>,
+    /// The timeout that the author set. It also bounds, in all, what a call leads to: questions, tasks, and waiting for
+    /// a service that is not there.
+    pub bound: Option<Millis>,
     /// Set by `at_most_once`: what to do if the outcome of the single dispatch is unknown.
     pub at_most_once: Option<OnUnknown>,
     /// The result also becomes `ctx.<name>`.
@@ -44,6 +47,7 @@ impl StepDef {
             on_fail: OnFail::Route,
             retry: Retry::NEVER,
             timeout: None,
+            bound: None,
             at_most_once: None,
             output_variable: None,
             branches: Vec::new(),

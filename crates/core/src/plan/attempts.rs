@@ -1,7 +1,7 @@
 //! Events of a step that is under way: results, retries, timers, messages.
 
-use super::{Effect, Planner};
-use crate::event::{Failure, FailureKind, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
+use super::{Abandon, Effect, Planner};
+use crate::event::{Deferral, Failure, FailureKind, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
 use crate::fact::{Fact, Reason};
 use crate::graph::{Kind, OnUnknown, Retry, RetryOn};
 use crate::limits;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 /// way.
 pub const DEFERRED: &str = "deferred";
 pub const UNDER_WAY: &str = "under_way";
+/// Deferred because the callee is not there yet.
+pub const NOT_THERE: &str = "not_there";
 
 /// An outcome that a user set for a step.
 pub(super) struct Override {
@@ -31,6 +33,10 @@ impl Planner<'_> {
     }
 
     fn attempt_failed(&mut self, at: At, failure: Failure, reply: Option<Reply>) {
+        // The callee may still work on it, or wait for an answer.
+        if failure.kind == FailureKind::Timeout {
+            self.abandon(at, Abandon::Over);
+        }
         let def = &self.graph.step(at.step).def;
         let at_most_once = self.at_most_once(at);
         if at_most_once.is_some() && failure.may_have_happened {
@@ -54,15 +60,31 @@ impl Planner<'_> {
     }
 
     /// Defers the attempt, which does not count. The next one is at `due` and resumes from the note, if there is one.
-    pub(super) fn defer(&mut self, at: At, due: Time, note: Option<Arc<Value>>) {
+    pub(super) fn defer(&mut self, at: At, due: Time, why: Deferral, note: Option<Arc<Value>>) {
         let attempt = self.state(at).attempt;
-        let failure = match note {
-            None => Failure::retryable(DEFERRED, "the rate limit for such calls is reached"),
-            Some(_) => Failure::retryable(UNDER_WAY, "the callee accepted the task and is still working on it"),
+        let failure = match why {
+            Deferral::RateLimit => Failure::retryable(DEFERRED, "the rate limit for such calls is reached"),
+            Deferral::UnderWay(None) => {
+                Failure::retryable(UNDER_WAY, "the callee accepted the task and is still working on it")
+            }
+            Deferral::UnderWay(Some(status)) => {
+                Failure::retryable(UNDER_WAY, format!("the callee is still working on it: {status}"))
+            }
+            Deferral::Unavailable(why) => Failure::retryable(NOT_THERE, why),
         };
         let note = note.map(|note| self.add(Arc::unwrap_or_clone(note)));
         self.fact(Fact::Retrying { step: at, attempt, due, failure, output: None, note });
         self.set_timer(Some(at), TimerKind::Retry, due);
+    }
+
+    /// Tells the callee that the suspended call of an active step is over, if there is one.
+    pub(super) fn abandon(&mut self, at: At, reason: Abandon) {
+        let state = self.state(at);
+        let note = state.more.as_ref().and_then(|more| more.note).filter(|_| state.phase.is_active());
+        if let Some(note) = note {
+            let attempt = state.attempt;
+            self.out.effects.push(Effect::Abandon { at, attempt, note, reason });
+        }
     }
 
     pub(super) fn lost(&mut self, at: At) {
@@ -230,6 +252,7 @@ impl Planner<'_> {
             Phase::Child => self.out.effects.push(Effect::CancelChild { at, attempt }),
             _ => {}
         }
+        self.abandon(at, Abandon::Over);
         self.fact(Fact::Overridden { step: at, attempt, by, comment });
         match outcome {
             Outcome::Success(reply) => self.succeed(at, reply),

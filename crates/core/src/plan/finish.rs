@@ -1,7 +1,7 @@
 //! The end of a step (rule R3), and its effect on the steps after it (rule R2) and on the whole run (rules R4, R6).
 
 use super::start::first_match;
-use super::{Effect, Planner};
+use super::{Abandon, Effect, Planner};
 use crate::event::{Failure, Reply, Timer, TimerKind};
 use crate::expr::StepIx;
 use crate::fact::{End, Fact};
@@ -205,6 +205,7 @@ impl Planner<'_> {
         let active: Vec<(At, Phase, u32)> = active.map(|(at, state)| (at, state.phase, state.attempt)).collect();
         for (at, phase, attempt) in active {
             self.clear_timers(at);
+            self.abandon(at, Abandon::Over);
             match phase {
                 Phase::Running => self.out.effects.push(Effect::Abort { at, attempt }),
                 Phase::Child => self.out.effects.push(Effect::CancelChild { at, attempt }),

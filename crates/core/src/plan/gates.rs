@@ -6,7 +6,7 @@
 
 use super::covered::CallList;
 use super::start::StartError;
-use super::{Effect, Planner};
+use super::{Abandon, Effect, Planner};
 use crate::approval::digest;
 use crate::event::{Answer, Failure, Ignored, Reply, Timer, TimerKind};
 use crate::fact::{Fact, Reason, Wait};
@@ -122,6 +122,9 @@ impl Planner<'_> {
         let said = json!({"by": answer.by, "comment": answer.comment, "data": answer.data});
         if !answer.approve {
             self.clear_timers(at);
+            if self.is_question(at) {
+                self.abandon(at, Abandon::Denied);
+            }
             let message = match &answer.comment {
                 Some(comment) => format!("denied by {}: {comment}", answer.by),
                 None => format!("denied by {}", answer.by),
@@ -164,8 +167,19 @@ impl Planner<'_> {
         }
     }
 
+    /// Whether the step waits for the answer to a question that the callee asked.
+    fn is_question(&self, at: At) -> bool {
+        self.state(at).more.as_ref().is_some_and(|more| more.question)
+    }
+
     pub(super) fn gate_timed_out(&mut self, at: At) {
         self.clear_escalation(at);
+        if self.is_question(at) {
+            self.abandon(at, Abandon::Over);
+            let after = self.graph.step(at.step).def.bound.unwrap_or_default();
+            let failure = Failure { may_have_happened: true, ..Failure::timeout(after) };
+            return self.fail(at, Status::Timeout, failure, None);
+        }
         let on_timeout = match &self.graph.step(at.step).def.kind {
             Kind::Gate(gate) => gate.on_timeout,
             _ => OnTimeout::Deny,

@@ -22,7 +22,7 @@ mod start;
 mod vars;
 
 use attempts::Override;
-pub use attempts::{DEFERRED, UNDER_WAY};
+pub use attempts::{DEFERRED, NOT_THERE, UNDER_WAY};
 pub use budget::{Budget, Spent};
 pub use newer::{Newer, Standing, retry_onto, standing};
 pub use retry::retry_standing;
@@ -101,6 +101,22 @@ pub enum Effect {
         at: At,
         attempt: u32,
     },
+    /// Tell the callee that nobody waits any more for what a suspended call left there.
+    Abandon {
+        at: At,
+        attempt: u32,
+        note: ValueId,
+        reason: Abandon,
+    },
+}
+
+/// Why nobody waits for a suspended call any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Abandon {
+    /// A user denied the question that the callee asked.
+    Denied,
+    /// The step ended in another way: its run ended, or its time was up.
+    Over,
 }
 
 impl Transition {
@@ -162,9 +178,9 @@ impl<'a> Planner<'a> {
                 self.hold(at, ask, timeout, note);
                 Ok(())
             }
-            Event::Deferred { at, attempt, due, note } => {
+            Event::Deferred { at, attempt, due, why, note } => {
                 self.expect(at, Some(attempt), &[Phase::Running])?;
-                self.defer(at, due, note);
+                self.defer(at, due, why, note);
                 Ok(())
             }
             Event::Lost { at, attempt } => {

@@ -23,7 +23,7 @@ use crate::event::Failure;
 use crate::expr::StepIx;
 use crate::fact::{End, Output, SkipReason};
 use crate::graph::{Graph, Handle, Out, ScopeIx};
-use crate::plan::{DEFERRED, UNDER_WAY};
+use crate::plan::{DEFERRED, NOT_THERE, UNDER_WAY};
 use crate::time::Time;
 use crate::value::{ValueId, Values};
 use serde::{Deserialize, Serialize};
@@ -480,7 +480,7 @@ impl StepState {
 
     /// Whether the step is deferred, or was until just now.
     pub fn is_deferred(&self) -> bool {
-        self.failure().is_some_and(|failure| matches!(&*failure.code, DEFERRED | UNDER_WAY))
+        self.failure().is_some_and(|failure| matches!(&*failure.code, DEFERRED | UNDER_WAY | NOT_THERE))
     }
 
     pub fn scope(&self) -> Option<&ScopeState> {

@@ -21,6 +21,9 @@ pub struct WaitingFor {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
     pub moved_on_by: &'static str,
+    /// Why it waits, in the words of the service that is called, or why the last attempt failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<std::sync::Arc<str>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -52,12 +55,14 @@ impl Run {
                 since: None,
                 until: None,
                 moved_on_by,
+                message: None,
             }];
         }
         let mut list = Vec::new();
         if self.has_decisions_left() {
             let moved_on_by = "the next transition of the run, behind other runs";
-            list.push(WaitingFor { step: String::new(), what: Waiting::Turn, since: None, until: None, moved_on_by });
+            let (what, message) = (Waiting::Turn, None);
+            list.push(WaitingFor { step: String::new(), what, since: None, until: None, moved_on_by, message });
         }
         for (at, state) in self.steps(graph) {
             let (what, moved_on_by) = match state.phase {
@@ -73,7 +78,8 @@ impl Run {
                 Phase::Child => (Waiting::Child, "the end of the child run"),
             };
             let step = self.path(graph, at);
-            list.push(WaitingFor { step, what, since: Some(state.since), until: state.due, moved_on_by });
+            let message = state.failure().filter(|_| state.phase == Phase::Backoff).map(|f| f.message.clone());
+            list.push(WaitingFor { step, what, since: Some(state.since), until: state.due, moved_on_by, message });
         }
         list
     }

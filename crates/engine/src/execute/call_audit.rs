@@ -7,7 +7,7 @@ use serde_json::json;
 use stepwell_core::event::Failure;
 use stepwell_core::fact::{Fact, Reason};
 use stepwell_core::graph::Kind;
-use stepwell_core::plan::{DEFERRED, Effect, Transition, UNDER_WAY};
+use stepwell_core::plan::{DEFERRED, Effect, NOT_THERE, Transition, UNDER_WAY};
 use stepwell_core::run::{At, Status};
 use stepwell_core::time::Time;
 use stepwell_store::NewAudit;
@@ -91,7 +91,7 @@ fn decided(fact: &Fact) -> Option<Call> {
 fn failed(at: At, attempt: u32, failure: &Failure, outcome: &'static str) -> Option<Call> {
     let call = |action, outcome| Call::new(at, attempt, action, outcome);
     match &*failure.code {
-        DEFERRED => None,
+        DEFERRED | NOT_THERE => None,
         UNDER_WAY => Some(call("call.made", "under_way")),
         "forbidden" | "denied_by_policy" if !failure.may_have_happened => {
             Some(call("call.refused", "refused").always())

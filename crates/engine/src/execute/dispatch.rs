@@ -17,10 +17,10 @@ use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use stepwell_core::event::{Failure, Outcome};
+use stepwell_core::event::{Deferral, Failure, Outcome};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, StepState};
-use stepwell_core::time::Millis;
+use stepwell_core::time::{Millis, Time};
 use stepwell_core::value::{Payload, check_size};
 use stepwell_store::{Hint, NodeId, OrgId, RunId, WorkKey, panic_message};
 use tokio_util::sync::CancellationToken;
@@ -111,14 +111,7 @@ fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &Cancel
     let Kind::Call { call, .. } = &def.kind else { return None };
     let payload = state.input.and_then(|input| live.run.values.payload(input)).cloned();
     let timeout = def.timeout.unwrap_or(FALLBACK_TIMEOUT);
-    let caller = Principal {
-        org: live.org,
-        name: live.run.by.clone(),
-        actors: actors(&live.actors()).collect(),
-        author: Actor::parse(&live.compiled.row.author),
-    };
-    let secrets = Arc::new(CallSecrets::new(executor, &caller));
-    let generation = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
+    let secrets = Arc::new(CallSecrets::new(executor, &principal(live)));
     Some(Execution {
         run: live.id,
         org: live.org,
@@ -132,22 +125,46 @@ fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &Cancel
         secrets: secrets.clone(),
         named: live.compiled.secrets.clone(),
         call: StepCall {
-            run: live.run.id.clone(),
-            path: key.path.clone(),
-            attempt: key.attempt,
-            idempotency_key: format!("{}:{}{generation}", live.run.id, key.path),
-            input: Arc::default(),
-            caller,
-            secrets: UsedSecrets::default(),
-            traceparent: executor.traced.then(|| trace::traceparent(&live.run.id, &key.path, key.attempt)),
-            timeout: Duration::from_millis(timeout.0),
-            allow_hosts: live.compiled.definition.allow_hosts.clone(),
-            secret_access: secrets,
-            guard: None,
             resumed: resumed(live, state),
             cancel: cancel.clone(),
+            ..step_call(executor, live, key, secrets)
         },
     })
+}
+
+/// The users that the calls of a run act for.
+pub(super) fn principal(live: &Live) -> Principal {
+    Principal {
+        org: live.org,
+        name: live.run.by.clone(),
+        actors: actors(&live.actors()).collect(),
+        author: Actor::parse(&live.compiled.row.author),
+    }
+}
+
+/// A call of a step, without its input.
+pub(super) fn step_call(executor: &Executor, live: &Live, key: &WorkKey, secrets: Arc<CallSecrets>) -> StepCall {
+    let graph = &live.compiled.definition.graph;
+    let def = live.run.find(graph, &key.path).map(|at| &graph.step(at.step).def);
+    let generation = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
+    let millis = |length: Millis| Duration::from_millis(length.0);
+    StepCall {
+        run: live.run.id.clone(),
+        path: key.path.clone(),
+        attempt: key.attempt,
+        idempotency_key: format!("{}:{}{generation}", live.run.id, key.path),
+        input: Arc::default(),
+        caller: principal(live),
+        secrets: UsedSecrets::default(),
+        traceparent: executor.traced.then(|| trace::traceparent(&live.run.id, &key.path, key.attempt)),
+        timeout: millis(def.and_then(|def| def.timeout).unwrap_or(FALLBACK_TIMEOUT)),
+        bound: def.and_then(|def| def.bound).map(millis),
+        allow_hosts: live.compiled.definition.allow_hosts.clone(),
+        secret_access: secrets,
+        guard: None,
+        resumed: None,
+        cancel: CancellationToken::new(),
+    }
 }
 
 /// The note of an earlier attempt, and the answers to its questions.
@@ -184,7 +201,7 @@ async fn run(executor: Arc<Executor>, execution: Execution, slot: Slot) {
         Ok(outcome) => Message::Report { key: key.clone(), outcome },
         Err(Stop::Failure(failure)) => Message::Report { key: key.clone(), outcome: failed(failure) },
         Err(Stop::Held { ask, timeout, note }) => Message::Held { key: key.clone(), ask, timeout, note },
-        Err(Stop::Later { due, note }) => Message::Deferred { key: key.clone(), due, note },
+        Err(Stop::Later { due, why, note }) => Message::Deferred { key: key.clone(), due, why, note },
     });
     if let Some(driver) = executor.runner.report(run, &key, message) {
         drive::drive(driver, None).await;
@@ -334,15 +351,24 @@ fn suspend(executor: &Executor, mask: &Mask, suspended: Suspended) -> Stop {
         Err(failure) => return too_large(failure),
     };
     match suspended.until {
-        Until::Later(pause) => {
-            let pause = Millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
-            Stop::Later { due: executor.cluster.clock.now() + pause.min(Millis::DAY), note }
+        Until::Later { pause, status } => {
+            let status = status.map(|status| mask.shown(&status).into());
+            Stop::Later { due: after(executor, pause), why: Deferral::UnderWay(status), note }
+        }
+        Until::Available { pause, why } => {
+            let why = Deferral::Unavailable(mask.shown(&why).into());
+            Stop::Later { due: after(executor, pause), why, note }
         }
         Until::Answered { ask, timeout } => match masked(question(ask)) {
             Ok(ask) => Stop::Held { ask, timeout, note },
             Err(failure) => too_large(failure),
         },
     }
+}
+
+fn after(executor: &Executor, pause: Duration) -> Time {
+    let pause = Millis(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+    executor.cluster.clock.now() + pause.min(Millis::DAY)
 }
 
 /// Keeps the fields that the called service may set. It must not choose the approvers or their number.

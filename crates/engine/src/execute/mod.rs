@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | `slots.rs`, `dispatch.rs` | the limit of concurrent attempts; an attempt from its claim to its report |
 //! | `step.rs` | the contract with step kinds |
+//! | `abandon.rs` | telling services that nobody waits any more for what a call left there |
 //! | `permit.rs`, `policies.rs`, `rate_limit.rs` | checks before each call: rights, policies, approvals, rate limits |
 //! | `host_guard.rs`, `secret_access.rs` | the same checks for requests and secrets during a call |
 //! | `call_audit.rs`, `trace.rs` | audit rows for calls; trace ids |
 //!
 //! An attempt reports through its run's mailbox. May use: `run` and below. Not here: what a call does (crate `steps`).
 
+mod abandon;
 mod call_audit;
 mod dispatch;
 mod host_guard;
@@ -21,6 +23,7 @@ mod slots;
 mod step;
 pub mod trace;
 
+pub use abandon::{Abandoned, is_abandoned};
 pub use dispatch::claim;
 pub use policies::{Effect, MAX_POLICIES, Policies, Policy, Rate, SUBJECT_KINDS, UnknownOutcome};
 pub use secret_access::{AccessedSecret, SecretAccess};
@@ -32,8 +35,9 @@ use crate::run::Runner;
 use crate::secrets::Secrets;
 use rate_limit::RateLimits;
 use slots::Slots;
-use std::sync::Arc;
-use stepwell_store::OrgId;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use stepwell_store::{OrgId, RunId};
 
 /// Executes the attempts that this node has claimed.
 pub struct Executor {
@@ -45,6 +49,8 @@ pub struct Executor {
     pub slots: Arc<Slots>,
     policies: ByEpoch<OrgId, Arc<Policies>>,
     rates: RateLimits,
+    /// Notices about abandoned calls that are being handled here.
+    abandoning: Mutex<HashSet<(RunId, String)>>,
     /// Whether calls carry a trace header.
     traced: bool,
 }
@@ -71,6 +77,7 @@ impl Executor {
             slots: Slots::new(slots, slots_per_org, knows_limits),
             policies: ByEpoch::default(),
             rates: RateLimits::default(),
+            abandoning: Mutex::default(),
             traced,
         }
     }

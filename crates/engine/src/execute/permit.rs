@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stepwell_core::approval::call_digest;
-use stepwell_core::event::Failure;
+use stepwell_core::event::{Deferral, Failure};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, Status, StepState};
 use stepwell_core::time::{Millis, Time};
@@ -51,6 +51,7 @@ pub enum Stop {
     /// The call is postponed.
     Later {
         due: Time,
+        why: Deferral,
         note: Option<Arc<Value>>,
     },
 }
@@ -169,7 +170,7 @@ pub async fn permit(
     if !request.deferred
         && let Some(due) = rate_limited_until(executor, request.caller.org, &matching, &subjects)
     {
-        return Err(Stop::Later { due, note: request.note.cloned() });
+        return Err(Stop::Later { due, why: Deferral::RateLimit, note: request.note.cloned() });
     }
     Ok(subjects.iter().find(|subject| subject.kind == "host").map(|host| (&*host.name).into()))
 }

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::event::Outcome;
+use stepwell_core::plan::Abandon;
 use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,12 @@ pub trait StepKind: Send + Sync {
     /// Like [`StepKind::run`], for kinds that may start long work or ask users a question.
     async fn attempt(&self, call: StepCall) -> Result<Outcome, Suspended> {
         Ok(self.run(call).await)
+    }
+
+    /// Tells the called service that nobody waits for a suspended attempt any more. The call has the attempt's note. If
+    /// the service is not there, the error says so, and this is tried again later.
+    async fn abandon(&self, _call: StepCall, _reason: Abandon) -> Result<(), String> {
+        Ok(())
     }
 
     /// Validates an input that a definition sets to a constant, as far as that is possible without executing it.
@@ -60,6 +67,8 @@ pub struct StepCall {
     pub traceparent: Option<String>,
     /// How long the attempt may take.
     pub timeout: Duration,
+    /// How long everything may take that the call leads to, if the author set a timeout: questions, tasks, waiting.
+    pub bound: Option<Duration>,
     /// Hosts that code of the workflow may call.
     pub allow_hosts: Vec<String>,
     /// Access to secrets that the step's code requests.
@@ -84,11 +93,11 @@ pub struct Suspended {
 pub enum Until {
     /// When a user has answered. The fields `message`, `form`, `server` and `tool` of `ask` are shown in the list of
     /// approvals. The answer approves nothing.
-    Answered {
-        ask: Value,
-        timeout: Option<Millis>,
-    },
-    Later(Duration),
+    Answered { ask: Value, timeout: Option<Millis> },
+    /// After this time: the called service works on it. `status` is what it says about that.
+    Later { pause: Duration, status: Option<String> },
+    /// After this time: nothing was sent yet, because the called service is not there, for this reason.
+    Available { pause: Duration, why: String },
 }
 
 /// The note of an earlier attempt, and the answers given since.

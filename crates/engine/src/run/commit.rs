@@ -10,7 +10,7 @@ use crate::access::counter;
 use crate::error::Error;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use stepwell_core::fact::Fact;
+use stepwell_core::fact::{Fact, Reason};
 use stepwell_core::plan::{Effect, Transition};
 use stepwell_core::run::At;
 use stepwell_core::time::{Millis, Time};
@@ -33,6 +33,8 @@ pub struct Follow {
     children: Vec<String>,
     /// Notifications for users.
     notices: Vec<Notice>,
+    /// Notices about suspended calls that are over.
+    abandoned: Vec<Notice>,
     hash: [u8; 32],
     left_ready: bool,
     position: Position,
@@ -49,7 +51,8 @@ pub async fn write(
     let mut commit = commit(runner, live, plan, before).await?;
     let children = commit.outbox.iter().map(|notice| notice.key.clone()).collect();
     let notices = sink.notices(live, &plan.transition.facts, plan.now).await?;
-    commit.outbox.extend(notices.iter().cloned());
+    let abandoned = sink.abandoned(live, &plan.transition, plan.now);
+    commit.outbox.extend(notices.iter().chain(&abandoned).cloned());
     let node = runner.cluster.node.id();
     let slots = sink.reserve(node, &mut commit.work.put);
     let (begin, left): (Vec<&Work>, Vec<&Work>) = commit.work.put.iter().partition(|work| work.node.is_some());
@@ -61,6 +64,7 @@ pub async fn write(
         cleared: commit.timers.remove.clone(),
         children,
         notices,
+        abandoned,
         hash: commit.log.hash,
         left_ready: !left.is_empty() || (sink.limits_organisations() && !commit.work.remove.is_empty()),
         position: Position::new(0, 0),
@@ -127,10 +131,25 @@ async fn commit(runner: &Runner, live: &Live, plan: &Plan<'_>, before: &'static 
         commit.mail.extend(live.parent.as_ref().map(|parent| children::result_mail(live, parent)));
         commit.groups.extend(live.group.clone().map(|key| GroupChange::Leave { key }));
     }
-    if !commit.work.put.is_empty() {
-        commit.counted.push((counter(live.org, plan.now), commit.work.put.len() as i64));
+    let executions = executions(live, &plan.transition, &commit.work.put);
+    if executions > 0 {
+        commit.counted.push((counter(live.org, plan.now), executions));
     }
     Ok(commit)
+}
+
+/// How many executions these attempts are for the plan's limit. One that continues a deferred or held call is not counted
+/// again: a task that is polled for an hour is one execution.
+fn executions(live: &Live, transition: &Transition, begun: &[Work]) -> i64 {
+    let graph = &live.compiled.definition.graph;
+    let continues = |fact: &Fact| match fact {
+        Fact::Again { step, attempt, reason: Reason::Deferred | Reason::Approved, .. } => {
+            Some(WorkKey { path: live.run.path(graph, *step), attempt: *attempt })
+        }
+        _ => None,
+    };
+    let continued: BTreeSet<WorkKey> = transition.facts.iter().filter_map(continues).collect();
+    begun.iter().filter(|work| !continued.contains(&work.key)).count() as i64
 }
 
 /// How long a run is kept once it has ended.
@@ -147,7 +166,8 @@ fn aborted(live: &Live, transition: &Transition) -> Vec<WorkKey> {
         | Effect::SetTimer { .. }
         | Effect::ClearTimer { .. }
         | Effect::StartChild { .. }
-        | Effect::CancelChild { .. } => None,
+        | Effect::CancelChild { .. }
+        | Effect::Abandon { .. } => None,
     });
     aborts.collect()
 }
@@ -186,6 +206,9 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
     }
     if !follow.notices.is_empty() {
         sink.deliver(live.id, follow.notices);
+    }
+    if !follow.abandoned.is_empty() {
+        sink.abandon(live.id, follow.abandoned);
     }
     if ended {
         metrics::counter!("stepwell_runs_ended_total", "status" => live.run.status.name()).increment(1);

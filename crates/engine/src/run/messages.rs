@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::workflows::Compiled;
 use serde_json::Value;
 use std::sync::Arc;
-use stepwell_core::event::{Answer, Outcome, Retrier, Verdict};
+use stepwell_core::event::{Answer, Deferral, Outcome, Retrier, Verdict};
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{NewAudit, NewRun, NodeId, UniqueKey, WorkKey};
 use tokio::sync::oneshot;
@@ -46,6 +46,7 @@ pub enum Message {
     Deferred {
         key: WorkKey,
         due: Time,
+        why: Deferral,
         note: Option<Arc<Value>>,
     },
     Lost {

@@ -63,8 +63,9 @@ fn event(live: &Live, message: &Message) -> Result<Event, Ignored> {
             let (at, attempt) = (at(&key.path)?, key.attempt);
             Event::Held { at, attempt, ask: ask.clone(), timeout: *timeout, note: note.clone() }
         }
-        Message::Deferred { key, due, note } => {
-            Event::Deferred { at: at(&key.path)?, attempt: key.attempt, due: *due, note: note.clone() }
+        Message::Deferred { key, due, why, note } => {
+            let (at, attempt, why) = (at(&key.path)?, key.attempt, why.clone());
+            Event::Deferred { at, attempt, due: *due, why, note: note.clone() }
         }
         Message::Lost { key } => Event::Lost { at: at(&key.path)?, attempt: key.attempt },
         Message::Deliver { path, body, truncated } => {

@@ -195,7 +195,8 @@ fn work(graph: &Graph, run: &Run, transition: &Transition, org: OrgId, now: Time
             | Effect::SetTimer { .. }
             | Effect::ClearTimer { .. }
             | Effect::StartChild { .. }
-            | Effect::CancelChild { .. } => {}
+            | Effect::CancelChild { .. }
+            | Effect::Abandon { .. } => {}
         }
     }
     diff
@@ -255,7 +256,11 @@ fn notices(graph: &Graph, run: &Run, transition: &Transition, now: Time) -> Vec<
     let child = effects.filter_map(|effect| match *effect {
         Effect::StartChild { at, attempt } => Some(notice(ChildTask::Start, at, attempt)),
         Effect::CancelChild { at, attempt } => Some(notice(ChildTask::Cancel, at, attempt)),
-        Effect::Dispatch { .. } | Effect::Abort { .. } | Effect::SetTimer { .. } | Effect::ClearTimer { .. } => None,
+        Effect::Dispatch { .. }
+        | Effect::Abort { .. }
+        | Effect::SetTimer { .. }
+        | Effect::ClearTimer { .. }
+        | Effect::Abandon { .. } => None,
     });
     child.collect()
 }

@@ -52,6 +52,12 @@ pub trait Sink: Send + Sync {
     /// Delivers notifications that were written.
     fn deliver(&self, run: RunId, notices: Vec<Notice>);
 
+    /// Notices about suspended calls that are over, to be written in the same commit.
+    fn abandoned(&self, live: &Live, transition: &Transition, now: Time) -> Vec<Notice>;
+
+    /// Tells the called services, once these notices were written.
+    fn abandon(&self, run: RunId, notices: Vec<Notice>);
+
     /// Notifies people of a run that no node drives any more.
     async fn quarantined(&self, row: &RunRow, now: Time);
 

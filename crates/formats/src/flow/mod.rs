@@ -113,6 +113,7 @@ fn step<'d>(
         },
         retry: attempts.retry,
         timeout: attempts.timeout,
+        bound: attempts.bound,
         at_most_once: attempts.at_most_once,
         branches: branches.arms,
         handles: branches.handles,

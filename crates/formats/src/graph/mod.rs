@@ -182,6 +182,7 @@ fn node<'d>(draft: &mut Draft<'d>, field: &Field<'d>, context: &NodeContext<'d>)
         on_fail: on_fail.unwrap_or(OnFail::Route),
         retry: attempts.retry,
         timeout: attempts.timeout,
+        bound: attempts.bound,
         at_most_once: attempts.at_most_once,
         output_variable,
         handles,

@@ -43,7 +43,7 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         (Some(body), None) => input.put("body", body),
         (None, Some(form)) => {
             if !matches!(form.node.value, Value::Map(_) | Value::String(_)) {
-                draft.wrong_type(&form, "a map of fields");
+                draft.wrong_type(&form, "an object");
             }
             input.put("form", form);
         }

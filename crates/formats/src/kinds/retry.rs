@@ -17,6 +17,8 @@ const MAX_RETRY_RULES: usize = 50;
 pub struct Attempts {
     pub retry: Retry,
     pub timeout: Option<Millis>,
+    /// The timeout, if the author set it.
+    pub bound: Option<Millis>,
     pub at_most_once: Option<OnUnknown>,
 }
 
@@ -27,14 +29,14 @@ pub fn attempts<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, kind: &Kind,
             (by_default(*call, rules), Some(rules.defaults.timeout.unwrap_or((rules.timeout)(*call))))
         }
         Kind::Child { .. } => (Retry::NEVER, None),
-        _ => return Attempts { retry: Retry::NEVER, timeout: None, at_most_once: None },
+        _ => return Attempts { retry: Retry::NEVER, timeout: None, bound: None, at_most_once: None },
     };
     let lasts = if matches!(kind, Kind::Child { .. }) { Lasts::Child } else { Lasts::Call };
     let given = read_timeout(draft, fields, lasts);
     let (retry, written) = read_retry(draft, fields, default, rules);
     let at_most_once = read_at_most_once(draft, fields, written);
     let retry = if at_most_once.is_some() { Retry::NEVER } else { retry };
-    Attempts { retry, timeout: given.or(timeout), at_most_once }
+    Attempts { retry, timeout: given.or(timeout), bound: given, at_most_once }
 }
 
 /// The policy of a call that sets none.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
-use stepwell_core::event::{Answer, Event, Failure, Outcome, Reply, Timer, TimerKind};
+use stepwell_core::event::{Answer, Deferral, Event, Failure, Outcome, Reply, Timer, TimerKind};
 use stepwell_core::graph::Kind;
 use stepwell_core::plan::{Budget, Newer, standing};
 use stepwell_core::run::{At, Phase, Run};
@@ -298,8 +298,13 @@ impl<'a> Walk<'a> {
                             return self.feed(event, Input::Held { path });
                         }
                         1 => {
-                            let event =
-                                Event::Deferred { at, attempt, due: self.world.now + Millis(1_000), note: None };
+                            let event = Event::Deferred {
+                                at,
+                                attempt,
+                                due: self.world.now + Millis(1_000),
+                                why: Deferral::RateLimit,
+                                note: None,
+                            };
                             return self.feed(event, Input::Deferred { path });
                         }
                         _ => {}

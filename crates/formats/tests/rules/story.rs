@@ -11,7 +11,7 @@
 use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::definition::Definition;
-use stepwell_core::event::{Answer, Event, Failure, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
+use stepwell_core::event::{Answer, Deferral, Event, Failure, Ignored, Outcome, Reply, Timer, TimerKind, Verdict};
 use stepwell_core::limits::MAX_LOSSES;
 use stepwell_core::plan::{Budget, Newer, Transition};
 use stepwell_core::run::{At, Phase};
@@ -132,7 +132,11 @@ impl<'g> Story<'g> {
             }
             "deferred" => {
                 let due = self.world.now + Millis::parse(rest).unwrap();
-                return self.world.stop(at, attempt, Event::Deferred { at, attempt, due, note: None });
+                return self.world.stop(
+                    at,
+                    attempt,
+                    Event::Deferred { at, attempt, due, why: Deferral::RateLimit, note: None },
+                );
             }
             "called" => return self.world.feed(Event::Delivered { at, body: Arc::new(body()), truncated: false }),
             "woken" => return self.world.feed(Event::Woken { at, attempt, by: someone() }),

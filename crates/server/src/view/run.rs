@@ -163,6 +163,9 @@ pub struct Waiting {
     pub until: Option<Instant>,
     /// Who or what can make it continue.
     pub moved_on_by: String,
+    /// Why the last attempt failed, or what the called service says about its progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// A problem that does not stop the run.

@@ -1,5 +1,6 @@
 //! One call of a tool: looks it up, checks the arguments, sends the request and reads the response.
 
+use super::absent::{Bounded, Wait, late};
 use super::connect::{describe, http_client_error, truncated, unauthorized};
 use super::deferred::{NextRequest, Note};
 use super::message::UNREADABLE;
@@ -15,6 +16,7 @@ use rmcp::{Peer, RoleClient};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind, Outcome, Reply};
+use stepwell_core::time::Time;
 use stepwell_engine::upstream::Standing;
 use stepwell_engine::{StepCall, Suspended};
 
@@ -41,17 +43,24 @@ pub enum RequestError {
 pub enum CallEnd {
     Failed(Failure),
     Waiting(Box<Suspended>),
-    /// There is no connection, and nothing was sent.
-    Unavailable(String),
+    /// There is no connection to this server, and nothing was sent.
+    Unavailable(Arc<Upstream>, String),
 }
 
 impl CallEnd {
+    fn bounded(self, call: &StepCall, now: Time) -> CallEnd {
+        match self {
+            CallEnd::Waiting(waits) => CallEnd::Waiting(Box::new(waits.bounded(call, now))),
+            other => other,
+        }
+    }
+
     #[allow(clippy::result_large_err, reason = "the return type of the engine's trait")]
     fn ended(self) -> Result<Outcome, Suspended> {
         match self {
             CallEnd::Failed(failure) => Ok(failed(failure)),
             CallEnd::Waiting(waits) => Err(*waits),
-            CallEnd::Unavailable(why) => Ok(failed(Failure::retryable("unavailable", why))),
+            CallEnd::Unavailable(upstream, why) => Ok(failed(unavailable(upstream.name(), &why))),
         }
     }
 }
@@ -64,10 +73,11 @@ impl From<Failure> for CallEnd {
 
 /// A call of a tool.
 pub struct ToolCall<'a> {
-    pub upstream: &'a Upstream,
+    pub upstream: &'a Arc<Upstream>,
     pub known: &'a KnownTool,
     pub args: &'a Value,
     pub call: &'a StepCall,
+    pub began: Time,
 }
 
 impl Upstreams {
@@ -78,19 +88,45 @@ impl Upstreams {
         args: &Arc<Value>,
         call: &StepCall,
     ) -> Option<Result<Outcome, Suspended>> {
-        let org = call.caller.org;
-        let mut found = self.find(org, name)?;
         let note = call.resumed.as_ref().and_then(|resumed| Note::read(&resumed.note));
-        if let Lookup::Unavailable(upstream) = &found {
-            if let Err(why) = upstream.link().await {
-                return Some(wait_or_fail(upstream, &why, note).ended());
-            }
-            found = self.find(org, name)?;
+        let now = self.context.clock.now();
+        if let Some(note) = &note
+            && note.is_late(call, now)
+        {
+            return Some(Ok(failed(late(call))));
         }
-        let (upstream, known) = match found {
+        let mut wait = Wait::new(call, now);
+        loop {
+            let (upstream, why) = match self.once(name, args, call, note.clone()).await? {
+                Ok(outcome) => return Some(Ok(outcome)),
+                Err(CallEnd::Unavailable(upstream, why)) => (upstream, why),
+                Err(end) => return Some(end.ended()),
+            };
+            if let Some(note) = note {
+                return Some(Err(note.later(None, None).bounded(call, self.context.clock.now())));
+            }
+            if upstream.denied() {
+                return Some(Ok(failed(refused_credentials(upstream.name(), &why))));
+            }
+            if let Some(end) = wait.a_moment(self.context.clock.as_ref(), upstream.name(), &why).await {
+                return Some(end);
+            }
+        }
+    }
+
+    /// Looks up the tool and makes the call, if the server is there.
+    async fn once(
+        &self,
+        name: &str,
+        args: &Arc<Value>,
+        call: &StepCall,
+        note: Option<Note>,
+    ) -> Option<Result<Outcome, CallEnd>> {
+        let (upstream, known) = match self.find(call.caller.org, name)? {
             Lookup::Tool(upstream, known) => (upstream, known),
-            Lookup::Unavailable(upstream) => {
-                return Some(wait_or_fail(&upstream, "its tools are not listed yet", note).ended());
+            Lookup::Unavailable(upstream) | Lookup::Unlisted(upstream) => {
+                let why = upstream.trouble();
+                return Some(Err(CallEnd::Unavailable(upstream, why)));
             }
             Lookup::Held(upstream, why) => {
                 let message = format!("`{name}` of {} was not called: {why}", upstream.name());
@@ -102,12 +138,8 @@ impl Upstreams {
                 return Some(Ok(failed(Failure { may_have_happened: note.is_some(), ..failure })));
             }
         };
-        let tool_call = ToolCall { upstream: &upstream, known: &known, args, call };
-        Some(match self.attempt(&tool_call, note.clone()).await {
-            Ok(outcome) => Ok(outcome),
-            Err(CallEnd::Unavailable(why)) => wait_or_fail(&upstream, &why, note).ended(),
-            Err(stop) => stop.ended(),
-        })
+        let tool_call = ToolCall { upstream: &upstream, known: &known, args, call, began: self.context.clock.now() };
+        Some(self.attempt(&tool_call, note).await.map_err(|end| end.bounded(call, self.context.clock.now())))
     }
 
     async fn attempt(&self, tool_call: &ToolCall<'_>, note: Option<Note>) -> Result<Outcome, CallEnd> {
@@ -156,10 +188,14 @@ impl Upstreams {
 }
 
 impl ToolCall<'_> {
+    pub fn link(&self) -> Result<Link, CallEnd> {
+        self.upstream.current().ok_or_else(|| CallEnd::Unavailable(self.upstream.clone(), self.upstream.trouble()))
+    }
+
     /// Calls the tool, continuing with the state of an earlier round.
     async fn tool(&self, note: Note) -> Result<Outcome, CallEnd> {
         let args = self.checked().await?;
-        let link = self.upstream.link().await.map_err(CallEnd::Unavailable)?;
+        let link = self.link()?;
         let mut params = CallToolRequestParams::new(self.known.offered.tool.clone());
         params.arguments = Some(args);
         params.input_responses = note.responses();
@@ -168,7 +204,7 @@ impl ToolCall<'_> {
         let (response, log) = self.send(&link, request).await;
         let response = match response {
             Ok(response) => response,
-            Err(RequestError::Unsent(why)) => return Err(CallEnd::Unavailable(why)),
+            Err(RequestError::Unsent(why)) => return Err(CallEnd::Unavailable(self.upstream.clone(), why)),
             Err(error) => return Ok(masked(&link, self.failure(error), log)),
         };
         match response.get("resultType").and_then(Value::as_str) {
@@ -229,6 +265,18 @@ impl ToolCall<'_> {
         Ok(without.as_object().cloned().unwrap_or_default())
     }
 
+    pub async fn send(&self, link: &Link, request: ClientRequest) -> (Result<Value, RequestError>, Option<Arc<Value>>) {
+        Sender { upstream: self.upstream, call: self.call }.send(link, request).await
+    }
+}
+
+/// What requests of a call are sent with.
+pub struct Sender<'a> {
+    pub upstream: &'a Upstream,
+    pub call: &'a StepCall,
+}
+
+impl Sender<'_> {
     /// Sends a request and waits for its response. Dropping the future sends a cancellation to the server.
     pub async fn send(&self, link: &Link, request: ClientRequest) -> (Result<Value, RequestError>, Option<Arc<Value>>) {
         let options = PeerRequestOptions::no_options().with_meta(self.meta(link));
@@ -340,20 +388,11 @@ fn refused_credentials(server: &str, why: &str) -> Failure {
     Failure::new("unauthorized", message)
 }
 
-fn unavailable(server: &str, why: &str) -> Failure {
+pub fn unavailable(server: &str, why: &str) -> Failure {
     let message = format!("the MCP server {server} cannot be reached: {why}");
     Failure { kind: FailureKind::Network, ..Failure::retryable("unavailable", message) }
 }
 
-/// A call that has begun is continued later; one that has not can be retried.
-fn wait_or_fail(upstream: &Upstream, why: &str, note: Option<Note>) -> CallEnd {
-    match note {
-        Some(note) => CallEnd::Waiting(note.later(None).into()),
-        None if upstream.denied() => CallEnd::Failed(refused_credentials(upstream.name(), why)),
-        None => CallEnd::Failed(unavailable(upstream.name(), why)),
-    }
-}
-
-fn failed(failure: Failure) -> Outcome {
+pub fn failed(failure: Failure) -> Outcome {
     Outcome::Failure { failure, reply: None }
 }

@@ -1,6 +1,7 @@
 //! Calls that do not end with the first response: questions, which users answer, and tasks, which are polled. Between
 //! two rounds only a note is kept.
 
+use super::absent::millis;
 use super::call::{CallEnd, RequestError, ToolCall, over_limit};
 use super::connect::truncated;
 use super::limits::{MAX_FIELDS, MAX_FORM, MAX_ROUNDS, MAX_STATE, MAX_TASK_ID};
@@ -10,34 +11,47 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+use stepwell_core::approval::digest;
 use stepwell_core::event::{Failure, Outcome};
+use stepwell_core::time::Time;
 use stepwell_core::unseen::{escaped, has_unseen, rewrite};
 use stepwell_engine::schema;
-use stepwell_engine::{Suspended, Until};
+use stepwell_engine::{StepCall, Suspended, Until};
 
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// How often a task may report a question that was answered before it counts as asked again.
+const MAX_REPEATS: u32 = 5;
 /// Used if the server names no interval or is unavailable.
 const DEFAULT_PAUSE: Duration = Duration::from_secs(5);
 
 /// The state with which the next attempt continues. Stored with the run, so its JSON must stay readable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
-    server: String,
-    tool: String,
+    pub server: String,
+    pub tool: String,
+    /// When the first request was sent. Notes of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    task: Option<String>,
+    began: Option<Time>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// The server's input requests, by key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked: Option<Map<String, Value>>,
     /// The user's answer to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answer: Option<Value>,
-    /// For a task: keys that were answered. The server may still report them as open for a moment.
+    /// For a task: keys that were answered, as notes of earlier versions have them.
     #[serde(rename = "told", default, skip_serializing_if = "BTreeSet::is_empty")]
     answered: BTreeSet<String>,
+    /// For a task: questions that were answered, as digests by key. The server may still report them for a moment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    given: BTreeMap<String, String>,
+    /// How often it has reported only answered questions since.
+    #[serde(default, skip_serializing_if = "zero")]
+    repeats: u32,
     /// The server's opaque state, returned to it unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
@@ -56,10 +70,13 @@ impl Note {
         Note {
             server: tool_call.upstream.name().into(),
             tool: tool_call.known.offered.tool.clone(),
+            began: Some(tool_call.began),
             task: None,
             asked: None,
             answer: None,
             answered: BTreeSet::new(),
+            given: BTreeMap::new(),
+            repeats: 0,
             state: None,
             rounds: 0,
         }
@@ -100,6 +117,43 @@ impl Note {
         Some(asked.keys().map(|key| (key.clone(), accept(content(key)))).collect())
     }
 
+    /// Refuses to answer the server's open input requests.
+    pub fn refusal(&self, action: &str) -> Option<InputResponses> {
+        let asked = self.asked.as_ref().filter(|asked| !asked.is_empty())?;
+        Some(asked.keys().map(|key| (key.clone(), json!({"action": action}))).collect())
+    }
+
+    /// Whether the call has taken longer than its author gave to it.
+    pub fn is_late(&self, call: &StepCall, now: Time) -> bool {
+        let (Some(began), Some(bound)) = (self.began, call.bound) else { return false };
+        now.since(began) >= millis(bound)
+    }
+
+    /// Of a task's open questions, those to ask. A question that was answered and is still reported was answered just
+    /// now, unless it is another one under the same key, or is reported again and again.
+    fn open(&mut self, asked: Map<String, Value>) -> Map<String, Value> {
+        self.given.retain(|key, _| asked.contains_key(key));
+        self.answered.retain(|key| asked.contains_key(key));
+        self.repeats += 1;
+        let again = self.repeats > MAX_REPEATS;
+        let is_answered = |key: &String, request: &Value| {
+            self.answered.contains(key) || self.given.get(key).is_some_and(|given| *given == digest(request))
+        };
+        let open: Map<String, Value> =
+            asked.into_iter().filter(|(key, request)| again || !is_answered(key, request)).collect();
+        if !open.is_empty() {
+            self.repeats = 0;
+        }
+        open
+    }
+
+    /// The task works, so what was answered is taken: the same key later is another question.
+    fn forget_answers(&mut self) {
+        self.answered.clear();
+        self.given.clear();
+        self.repeats = 0;
+    }
+
     /// Handles a result that asks for input or postpones the call.
     pub async fn postpone(mut self, tool_call: &ToolCall<'_>, link: &Link, answer: &Value) -> CallEnd {
         self.rounds += 1;
@@ -119,7 +173,7 @@ impl Note {
         self.asked = answer.get("inputRequests").and_then(Value::as_object).filter(|asked| !asked.is_empty()).cloned();
         if self.asked.is_none() {
             let pause = MIN_PAUSE * self.rounds;
-            return CallEnd::Waiting(masked(link, self.later(Some(pause))).into());
+            return CallEnd::Waiting(masked(link, self.later(Some(pause), None)).into());
         }
         self.masked(link).ask(tool_call).await
     }
@@ -135,12 +189,12 @@ impl Note {
             return disconnect(&self.server, link, &why);
         }
         let note = Note { task: Some(task.into()), asked: None, answer: None, state: None, ..self };
-        CallEnd::Waiting(masked(link, note.later(pause(answer))).into())
+        CallEnd::Waiting(masked(link, note.later(pause(answer), status(answer))).into())
     }
 
-    pub fn later(self, pause: Option<Duration>) -> Suspended {
+    pub fn later(self, pause: Option<Duration>, status: Option<String>) -> Suspended {
         let pause = pause.unwrap_or(DEFAULT_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
-        Suspended { note: self.into_value(), until: Until::Later(pause) }
+        Suspended { note: self.into_value(), until: Until::Later { pause, status } }
     }
 
     fn into_value(self) -> Value {
@@ -190,7 +244,20 @@ fn too_large(asked: &Value) -> Option<String> {
 
 fn masked(link: &Link, mut waits: Suspended) -> Suspended {
     link.mask.value(&mut waits.note);
+    if let Until::Later { status: Some(status), .. } = &mut waits.until {
+        *status = link.mask.shown(status).into_owned();
+    }
     waits
+}
+
+/// What the server says about a task's progress.
+fn status(task: &Value) -> Option<String> {
+    let said = task.get("statusMessage").and_then(Value::as_str).filter(|said| !said.trim().is_empty())?;
+    Some(truncated(&escaped(said)))
+}
+
+fn zero(count: &u32) -> bool {
+    *count == 0
 }
 
 fn pause(task: &Value) -> Option<Duration> {
@@ -264,7 +331,7 @@ fn part(request: &Value) -> Result<(String, Value), String> {
 
 /// Sends a task the answers, or polls its state.
 pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, CallEnd> {
-    let link = tool_call.upstream.link().await.map_err(CallEnd::Unavailable)?;
+    let link = tool_call.link()?;
     let task = note.task.clone().unwrap_or_default();
     if let Some(responses) = note.responses() {
         let params = UpdateTaskParams::new(task, responses);
@@ -272,11 +339,14 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
             tool_call.send(&link, ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params))).await;
         return match response {
             Ok(_) => {
-                note.answered.extend(note.asked.take().into_iter().flatten().map(|(key, _)| key));
-                note.answer = None;
-                Err(CallEnd::Waiting(note.later(Some(MIN_PAUSE)).into()))
+                let asked = note.asked.take().into_iter().flatten();
+                note.given.extend(asked.map(|(key, request)| (key, digest(&request))));
+                (note.answer, note.repeats) = (None, 0);
+                Err(CallEnd::Waiting(note.later(Some(MIN_PAUSE), None).into()))
             }
-            Err(RequestError::Unsent(_) | RequestError::Lost(_)) => Err(CallEnd::Waiting(note.later(None).into())),
+            Err(RequestError::Unsent(_) | RequestError::Lost(_)) => {
+                Err(CallEnd::Waiting(note.later(None, None).into()))
+            }
             Err(RequestError::Rejected { code, message }) => Err(task_error(&link, code, &message).into()),
             Err(error) => Ok(tool_call.failure(error)),
         };
@@ -286,7 +356,9 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
     let mut state = match response {
         Ok(state) => state,
         // An unavailable server says nothing about the task.
-        Err(RequestError::Unsent(_) | RequestError::Lost(_)) => return Err(CallEnd::Waiting(note.later(None).into())),
+        Err(RequestError::Unsent(_) | RequestError::Lost(_)) => {
+            return Err(CallEnd::Waiting(note.later(None, None).into()));
+        }
         Err(RequestError::Rejected { code, message }) => return Err(task_error(&link, code, &message).into()),
         Err(error) => return Ok(tool_call.failure(error)),
     };
@@ -313,14 +385,21 @@ pub async fn poll(tool_call: &ToolCall<'_>, mut note: Note) -> Result<Outcome, C
                 return Err(disconnect(&note.server, &link, &why));
             }
             let asked = state.get("inputRequests").and_then(Value::as_object).cloned().unwrap_or_default();
-            let open: Map<String, Value> = asked.into_iter().filter(|(key, _)| !note.answered.contains(key)).collect();
+            // Stored masked, so what was answered can only be recognised masked.
+            let mut asked = Value::Object(asked);
+            link.mask.value(&mut asked);
+            let Value::Object(asked) = asked else { return Err(CallEnd::Waiting(note.later(None, None).into())) };
+            let open = note.open(asked);
             if open.is_empty() {
-                return Err(CallEnd::Waiting(note.later(pause(&state)).into()));
+                return Err(CallEnd::Waiting(masked(&link, note.later(pause(&state), status(&state))).into()));
             }
             note.asked = Some(open);
-            Err(note.masked(&link).ask(tool_call).await)
+            Err(note.ask(tool_call).await)
         }
-        _ => Err(CallEnd::Waiting(note.later(pause(&state)).into())),
+        _ => {
+            note.forget_answers();
+            Err(CallEnd::Waiting(masked(&link, note.later(pause(&state), status(&state))).into()))
+        }
     }
 }
 
@@ -348,6 +427,10 @@ mod tests {
         let note = Note::read(&stored).unwrap();
         assert_eq!(note.answered, BTreeSet::from(["b".to_owned()]));
         assert_eq!(note.into_value(), stored);
+        let newer = json!({
+            "server": "s", "tool": "t", "began": 5, "task": "1", "given": {"a": "d"}, "repeats": 1, "rounds": 0,
+        });
+        assert_eq!(Note::read(&newer).unwrap().into_value(), newer);
         let shortest = json!({"server": "s", "tool": "t", "rounds": 0});
         assert_eq!(Note::read(&shortest).unwrap().into_value(), shortest);
     }

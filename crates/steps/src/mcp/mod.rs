@@ -2,11 +2,14 @@
 //!
 //! Each server has a supervisor (`supervise`). It connects (`connect`, with `child` and `probe` or `http` and `client`,
 //! and `secrets`), lists the tools (`list`), and reconnects when the connection ends. A call (`call`) looks up its tool
-//! here, by organisation and name, and uses the current connection. `result` reads what a tool returns, `deferred`
-//! handles questions and tasks, `progress` collects notifications.
+//! here, by organisation and name, and uses the current connection (`absent`: or waits for it). `result` reads what a
+//! tool returns, `deferred` handles questions and tasks, `abandon` tells servers that nobody waits for them any more,
+//! `progress` collects notifications.
 //!
 //! Not here: authorisation (the engine's grants and policies) and accepting tools (the engine's commands).
 
+mod abandon;
+mod absent;
 mod call;
 mod child;
 mod client;
@@ -113,6 +116,8 @@ pub(crate) enum Lookup {
     Tool(Arc<Upstream>, Arc<KnownTool>),
     /// The server is unavailable and may have the tool.
     Unavailable(Arc<Upstream>),
+    /// The same, but only because its tools were never listed: any name may be one.
+    Unlisted(Arc<Upstream>),
     /// The server no longer offers the tool.
     Removed(Arc<Upstream>),
     /// The server offers a tool that cannot be called, for this reason.
@@ -152,15 +157,20 @@ impl Upstreams {
     /// `None` if no server can have a tool of that name. If several do, the first in the configuration has it, even
     /// while it is unavailable.
     pub(crate) fn find(&self, org: OrgId, name: &str) -> Option<Lookup> {
-        let mut other = None;
+        let (mut other, mut unlisted) = (None, None);
         for upstream in &self.context.all {
             match upstream.find(org, name) {
                 Some(found @ (Lookup::Tool(..) | Lookup::Unavailable(_))) => return Some(found),
                 Some(found @ (Lookup::Removed(_) | Lookup::Held(..))) => other = other.or(Some(found)),
+                Some(found @ Lookup::Unlisted(_)) => unlisted = unlisted.or(Some(found)),
                 None => {}
             }
         }
-        other
+        other.or(unlisted)
+    }
+
+    pub(crate) fn named(&self, org: OrgId, server: &str) -> Option<&Arc<Upstream>> {
+        self.context.all.iter().find(|upstream| upstream.name() == server && upstream.org() == Some(org))
     }
 
     /// Whether any organisation has a tool of that name.

@@ -159,8 +159,11 @@ impl Upstream {
     pub fn find(self: &Arc<Upstream>, org: OrgId, name: &str) -> Option<Lookup> {
         let own = self.own_name(name)?;
         let shared = self.shared();
-        if shared.org != Some(org) {
-            return None;
+        match shared.org {
+            Some(owner) if owner == org => {}
+            Some(_) => return None,
+            // Its organisation is looked up at the start.
+            None => return Some(Lookup::Unlisted(self.clone())),
         }
         if let Some(known) = shared.tools.get(name) {
             return Some(Lookup::Tool(self.clone(), known.clone()));
@@ -171,7 +174,7 @@ impl Upstream {
         // Every name with its prefix belongs to it. Without prefixes, only accepted names are known to belong to it.
         let remembered = shared.accepted.as_ref().is_some_and(|accepted| accepted.tools.contains_key(own));
         match (shared.listed, self.config.plain_names) {
-            (false, true) if !remembered => None,
+            (false, true) if !remembered => Some(Lookup::Unlisted(self.clone())),
             (false, _) => Some(Lookup::Unavailable(self.clone())),
             (true, _) if remembered => Some(Lookup::Removed(self.clone())),
             (true, _) => None,
@@ -256,6 +259,19 @@ impl Upstream {
         (shared.state, shared.link) = (state, link);
         drop(shared);
         self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    /// The connection, if there is one.
+    pub fn current(&self) -> Option<Link> {
+        self.shared().link.clone()
+    }
+
+    /// Why there is no connection.
+    pub fn trouble(&self) -> String {
+        match &self.shared().state {
+            State::Connecting | State::Ready => "it is still connecting".into(),
+            State::Down { why, .. } => why.clone(),
+        }
     }
 
     /// Returns the connection, waiting for one that is being established, or why there is none.

@@ -3,6 +3,8 @@
 use crate::harness::{Harness, asked, bad, call, failure, later, resumed, success};
 use serde_json::{Value, json};
 use std::time::Duration;
+use stepwell_core::plan::Abandon;
+use stepwell_engine::{StepCall, Until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_is_answered_and_the_answer_returns_with_the_state_of_the_server() {
@@ -135,5 +137,100 @@ async fn a_call_that_cannot_be_suspended_fails_and_says_why() {
         assert_eq!(&*failure.code, "cannot_wait", "{tool}: {failure:?}");
         assert!(!failure.retryable, "{tool}: {failure:?}");
     }
+    harness.upstreams.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_says_how_far_it_is() {
+    let harness = Harness::new(vec![bad(&[])]);
+    let begun = harness.waits(call("bad__task_slow", json!({}))).await;
+    let working = harness.waits(resumed("bad__task_slow", json!({}), &begun, vec![])).await;
+    let Until::Later { status, .. } = &working.until else { panic!("{working:?}") };
+    assert_eq!(status.as_deref().map(str::trim), Some("page 3 of 7"));
+    harness.upstreams.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_asks_another_question_under_the_same_key_is_answered_again() {
+    let harness = Harness::new(vec![bad(&[])]);
+    let tool = "bad__task_asks_again";
+    let mut waits = harness.waits(call(tool, json!({}))).await;
+    let mut asked_so_far = Vec::new();
+    let mut answers = Vec::new();
+    // More attempts than it needs, so that a missing question fails the test instead of hanging it.
+    for _ in 0..20 {
+        if let Until::Answered { ask, .. } = &waits.until {
+            asked_so_far.push(ask["message"].clone());
+            answers.push(json!({"name": format!("Ada {}", asked_so_far.len())}));
+        }
+        let given = if asked_so_far.is_empty() { vec![] } else { answers.clone() };
+        match harness.attempt(resumed(tool, json!({}), &waits, given)).await {
+            Err(next) => waits = next,
+            Ok(outcome) => {
+                assert_eq!(asked_so_far, [json!("Who is it for?"), json!("And who pays?")]);
+                assert_eq!(success(outcome).body["said"], json!(["Ada 1", "Ada 2"]));
+                return harness.upstreams.stop().await;
+            }
+        }
+    }
+    panic!("it was asked {asked_so_far:?} and does not end: {waits:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_timeout_of_the_author_bounds_questions_and_tasks() {
+    let harness = Harness::new(vec![bad(&[])]);
+    let bound = Some(Duration::from_millis(1500));
+    let asks = harness.waits(StepCall { bound, ..call("bad__ask", json!({})) }).await;
+    let Until::Answered { timeout: Some(left), .. } = &asks.until else { panic!("{asks:?}") };
+    assert!((1..=1500).contains(&left.0), "{left:?}");
+    let begun = harness.waits(StepCall { bound, ..call("bad__task_slow", json!({})) }).await;
+    let mut next = StepCall { bound, ..resumed("bad__task_slow", json!({}), &begun, vec![]) };
+    let outcome = loop {
+        match harness.attempt(next.clone()).await {
+            Ok(outcome) => break outcome,
+            Err(waits) => {
+                let pause = later(&waits);
+                assert!(pause <= Duration::from_millis(1500), "{waits:?}");
+                tokio::time::sleep(pause).await;
+                next = StepCall { bound, ..resumed("bad__task_slow", json!({}), &waits, vec![]) };
+            }
+        }
+    };
+    let (late, _) = failure(outcome);
+    assert_eq!((&*late.code, late.may_have_happened), ("timeout", true), "{late:?}");
+    harness.upstreams.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_told_that_nobody_waits_any_more() {
+    let place = tempfile::tempdir().unwrap();
+    let log = place.path().join("log");
+    let harness = Harness::new(vec![bad(&[("LOG", log.to_str().unwrap())])]);
+    let ask = harness.waits(call("bad__ask", json!({}))).await;
+    let task = harness.waits(call("bad__task_slow", json!({}))).await;
+    let asking = harness.waits(call("bad__task_asks", json!({}))).await;
+    let question = harness.waits(resumed("bad__task_asks", json!({}), &asking, vec![])).await;
+    for (tool, waits, reason) in [
+        ("bad__ask", &ask, Abandon::Denied),
+        ("bad__ask", &ask, Abandon::Over),
+        ("bad__task_slow", &task, Abandon::Over),
+        ("bad__task_asks", &question, Abandon::Denied),
+    ] {
+        let call = StepCall { input: json!({"args": {}}).into(), ..resumed(tool, json!({}), waits, vec![]) };
+        harness.kind.abandon(call, reason).await.unwrap();
+    }
+    // A task that it forgot needs no second word.
+    harness.kind.abandon(resumed("bad__task_slow", json!({}), &task, vec![]), Abandon::Over).await.unwrap();
+    let told = std::fs::read_to_string(&log).unwrap();
+    let state = "kept by the client";
+    let expected = [
+        &format!("decline ask {state}"),
+        &format!("cancel ask {state}"),
+        "cancel task-0",
+        "decline task-1",
+        "cancel task-1",
+        "cancel task-0",
+    ];
+    assert_eq!(told.lines().collect::<Vec<_>>(), expected);
     harness.upstreams.stop().await;
 }

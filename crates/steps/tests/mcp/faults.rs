@@ -15,7 +15,7 @@ async fn a_server_that_dies_during_a_call_is_restarted_and_the_call_may_have_hap
     assert!(lost.retryable && lost.may_have_happened, "{lost:?}");
     let why = harness.down("bad").await;
     assert!(why.contains("exit status: 7") && why.contains("out of luck"), "{why}");
-    let away = harness.fails("bad__steady", json!({})).await;
+    let away = harness.away("bad__steady").await;
     assert_eq!((&*away.code, away.retryable, away.may_have_happened), ("unavailable", true, false), "{away:?}");
     harness.until("bad", |server| server.connected == 2).await;
     assert_eq!(harness.ok("bad__steady", json!({})).await, "steady");
@@ -83,7 +83,7 @@ async fn a_server_without_a_handshake_is_abandoned_and_retried() {
     let harness = Harness::new(vec![silent]);
     let why = harness.down("bad").await;
     assert!(why.contains("did not complete the handshake and list its tools within 0.3 s"), "{why}");
-    let away = harness.fails("bad__steady", json!({})).await;
+    let away = harness.away("bad__steady").await;
     assert_eq!((&*away.code, away.retryable, away.may_have_happened), ("unavailable", true, false), "{away:?}");
     harness.until("bad", |server| server.state == State::Connecting).await;
     harness.down("bad").await;

@@ -71,6 +71,18 @@ impl Harness {
         failure(self.call(tool, args).await).0
     }
 
+    /// The failure of a call that hardly waits for its server.
+    pub async fn away(&self, tool: &str) -> Failure {
+        let hasty = StepCall { timeout: Duration::from_millis(200), ..call(tool, json!({})) };
+        loop {
+            match self.attempt(hasty.clone()).await {
+                Ok(outcome) => return failure(outcome).0,
+                // What is left of its time.
+                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    }
+
     pub async fn waits(&self, call: StepCall) -> Suspended {
         match self.attempt(call).await {
             Err(waits) => waits,
@@ -132,14 +144,14 @@ pub fn resumed(tool: &str, args: Value, waits: &Suspended, answers: Vec<Value>) 
 pub fn asked(waits: &Suspended) -> &Value {
     match &waits.until {
         Until::Answered { ask, .. } => ask,
-        Until::Later(_) => panic!("{waits:?}"),
+        Until::Later { .. } | Until::Available { .. } => panic!("{waits:?}"),
     }
 }
 
 pub fn later(waits: &Suspended) -> Duration {
     match &waits.until {
-        Until::Later(pause) => *pause,
-        Until::Answered { .. } => panic!("{waits:?}"),
+        Until::Later { pause, .. } => *pause,
+        Until::Answered { .. } | Until::Available { .. } => panic!("{waits:?}"),
     }
 }
 

@@ -4,6 +4,7 @@
 // In tests, a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod absent;
 mod acceptance;
 mod deferred;
 mod faults;

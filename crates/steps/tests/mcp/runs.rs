@@ -90,13 +90,110 @@ async fn a_question_becomes_an_approval_whose_answer_another_process_uses() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn denying_a_question_cancels_the_run() {
-    let node = Node::start(MemoryStore::default(), vec![bad(&[])]).await;
+    let place = tempfile::tempdir().unwrap();
+    let (log, server) = noting(&place);
+    let node = Node::start(MemoryStore::default(), vec![server]).await;
     let document = json!({"name": "asks", "tasks": {"paint": {"tool": "bad__ask", "args": {}}}});
     let run = node.run(document, json!({})).await;
     let digest = node.asked().await.digest;
     let no = Decision { approve: false, comment: None, data: None, digest };
     node.engine.gates(&ada()).answer(&run, "paint", no).await.unwrap();
     assert_eq!(node.ended(&run).await.status, "cancelled");
+    told(&log, "decline ask kept by the client").await;
+    node.stop().await;
+}
+
+/// A file where the server notes what it is told, and the server.
+fn noting(place: &tempfile::TempDir) -> (std::path::PathBuf, ServerConfig) {
+    let log = place.path().join("log");
+    let server = bad(&[("LOG", log.to_str().unwrap())]);
+    (log, server)
+}
+
+async fn told(log: &std::path::Path, what: &str) {
+    until(what, || std::fs::read_to_string(log).ok()?.lines().any(|line| line == what).then_some(())).await;
+}
+
+/// Waits until the step is suspended, and returns what it says.
+async fn under_way(node: &Node, run: &str) -> String {
+    let poll = async {
+        loop {
+            let view = node.engine.runs(&ada()).get(run).await.unwrap();
+            let said = view.waiting_for.iter().find_map(|waiting| waiting.message.clone());
+            if let Some(said) = said.filter(|said| said.contains("page 3 of 7")) {
+                return said.to_string();
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    soon(poll).await
+}
+
+fn status<'a>(view: &'a RunView, step: &str) -> &'a str {
+    view.tasks.iter().find(|task| &*task.path == step).map(|task| task.status).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_run_cancels_its_task_even_if_the_server_is_away() {
+    let (store, place) = (MemoryStore::default(), tempfile::tempdir().unwrap());
+    let (log, server) = noting(&place);
+    let node = Node::start(store.clone(), vec![server.clone()]).await;
+    let document = json!({"name": "slow", "tasks": {"print": {"tool": "bad__task_slow", "args": {}}}});
+    let run = node.run(document, json!({})).await;
+    under_way(&node, &run).await;
+    node.stop().await;
+    let absent = bad(&[("WAIT_FOR", place.path().join("never").to_str().unwrap())]);
+    let node = Node::start(store.clone(), vec![absent]).await;
+    node.engine.runs(&ada()).cancel(&run, None).await.unwrap();
+    node.stop().await;
+    assert!(std::fs::read_to_string(&log).unwrap_or_default().is_empty());
+    let node = Node::start(store, vec![server]).await;
+    told(&log, "cancel task-0").await;
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_whose_time_is_up_takes_back_its_task_and_its_question() {
+    let place = tempfile::tempdir().unwrap();
+    let (log, server) = noting(&place);
+    let node = Node::start(MemoryStore::default(), vec![server]).await;
+    node.harness.ready("bad").await;
+    let step = |tool: &str| json!({"tool": tool, "args": {}, "timeout": "2s"});
+    let run = node.run(json!({"name": "slow", "tasks": {"print": step("bad__task_slow")}}), json!({})).await;
+    under_way(&node, &run).await;
+    let view = node.ended(&run).await;
+    assert_eq!((view.status, status(&view, "print")), ("failed", "timeout"), "{view:?}");
+    told(&log, "cancel task-0").await;
+    // However often the task was polled, it was one execution.
+    assert_eq!(node.engine.organisations(&ada()).usage().await.unwrap().executions, 1);
+    let run = node.run(json!({"name": "asks", "tasks": {"paint": step("bad__ask")}}), json!({})).await;
+    let view = node.ended(&run).await;
+    assert_eq!((view.status, status(&view, "paint")), ("failed", "timeout"), "{view:?}");
+    told(&log, "cancel ask kept by the client").await;
+    node.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_waits_for_a_server_that_is_still_starting() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("go");
+    let config = ServerConfig { plain_names: true, ..bad(&[("WAIT_FOR", file.to_str().unwrap())]) };
+    let node = Node::start(MemoryStore::default(), vec![config]).await;
+    let document = json!({"name": "early", "tasks": {"use": {"tool": "steady", "args": {}, "retries": 0}}});
+    let run = node.run(document, json!({})).await;
+    let poll = async {
+        loop {
+            let view = node.engine.runs(&ada()).get(&run).await.unwrap();
+            let mut said = view.waiting_for.iter().filter_map(|waiting| waiting.message.clone());
+            if said.any(|said| said.contains("waiting for the MCP server bad")) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    soon(poll).await;
+    std::fs::write(&file, "").unwrap();
+    assert!(body(&node.ended(&run).await, "use").to_string().contains("steady"));
     node.stop().await;
 }
 

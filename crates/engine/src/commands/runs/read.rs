@@ -321,6 +321,7 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
                 since: Some(quarantine.since),
                 until: None,
                 moved_on_by: "a person who releases or cancels the run",
+                message: None,
             },
         );
     }
