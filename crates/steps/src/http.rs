@@ -1,8 +1,8 @@
 //! The `http` kind: sends one request and returns its response as the step's result.
 //!
-//! `request` parses a resolved input, `body` encodes what is sent, `client` sends it, `response` turns the response into a reply, and `failure`
-//! classifies errors: what went wrong, whether the effect may have happened, whether a retry makes sense. Tools that
-//! make requests use the same path.
+//! `request` parses a resolved input, `body` encodes what is sent, `client` sends it, `response` turns the response into
+//! a reply, and `failure` classifies errors: what went wrong, whether the effect may have happened, whether a retry makes
+//! sense. Tools that make requests use the same path.
 //!
 //! Not here: attempts, backoff and the timeout of an attempt (the engine). Dropping the future ends the request.
 

@@ -1416,7 +1416,7 @@ export interface paths {
         /**
          * Deliver the call that a step waits for
          * @description A call that arrives before its step waits is stored. 409 if one was already delivered, 410 if the step or the run
-         *     has ended.
+         *     has ended. A body of more than 256 KB is truncated, or refused with 413 (setting `limits.long_callbacks`).
          */
         post: operations["post_wh_token"];
         delete?: never;
@@ -3391,6 +3391,8 @@ export interface components {
         Waiting: {
             /** @description queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run). */
             for: string;
+            /** @description Why the last attempt failed, or what the called service says about its progress. */
+            message?: string | null;
             /** @description Who or what can make it continue. */
             moved_on_by: string;
             since?: components["schemas"]["Instant"] | null;

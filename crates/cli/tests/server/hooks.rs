@@ -61,7 +61,8 @@ fn a_run_sees_the_query_of_a_call_and_the_headers_of_an_api_request() {
     let place = Installation::new();
     let server = place.serve();
     let definition = json!({"name": "it", "trigger": {"webhook": true}, "tasks": {"rest": {"sleep": 0}},
-        "output": {"query": "{{trigger.query}}", "headers": "{{trigger.headers}}", "q": "{{trigger.query.q ?? null}}"}});
+        "output": {"query": "{{trigger.query}}", "headers": "{{trigger.headers}}",
+            "q": "{{trigger.query.q ?? null}}"}});
     server.api.define(&definition);
     let to = address(&server.api, "it");
     let answer = server.without_key().send("POST", &format!("{to}?q=a%20b&n=1&n=2&%C3%A9"), &[], None);

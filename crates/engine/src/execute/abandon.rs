@@ -1,5 +1,5 @@
-//! Suspended calls that are over: their run ended, their time was up, or a question was denied. The called service is told,
-//! so that it does not work or wait for nothing.
+//! Suspended calls that are over: their run ended, their time was up, or a question was denied. The called service is
+//! told, so that it does not work or wait for nothing.
 //!
 //! The notice is a row of the commit that ended the step, so it survives a crash. It is handled at once, and again by
 //! upkeep until the service was told or is given up.

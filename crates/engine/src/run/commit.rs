@@ -138,8 +138,8 @@ async fn commit(runner: &Runner, live: &Live, plan: &Plan<'_>, before: &'static 
     Ok(commit)
 }
 
-/// How many executions these attempts are for the plan's limit. One that continues a deferred or held call is not counted
-/// again: a task that is polled for an hour is one execution.
+/// How many executions these attempts are for the plan's limit. One that continues a deferred or held call is not
+/// counted again: a task that is polled for an hour is one execution.
 fn executions(live: &Live, transition: &Transition, begun: &[Work]) -> i64 {
     let graph = &live.compiled.definition.graph;
     let continues = |fact: &Fact| match fact {

@@ -1,5 +1,5 @@
-//! Calls whose server is not there: they wait for it without using up an attempt, in place for a moment and then suspended,
-//! so that they hold no slot. Also the time that an author gave to a call in all.
+//! Calls whose server is not there: they wait for it without using up an attempt, in place for a moment and then
+//! suspended, so that they hold no slot. Also the time that an author gave to a call in all.
 
 use super::call::{failed, unavailable};
 use serde_json::{Value, json};

@@ -95,7 +95,7 @@ impl Upstreams {
         {
             return Some(Ok(failed(late(call))));
         }
-        let mut wait = Wait::new(call, now);
+        let wait = Wait::new(call, now);
         loop {
             let (upstream, why) = match self.once(name, args, call, note.clone()).await? {
                 Ok(outcome) => return Some(Ok(outcome)),
