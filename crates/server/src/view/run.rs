@@ -246,6 +246,7 @@ impl From<engine::RunView> for Run {
             since: wait.since.map(Instant),
             until: wait.until.map(Instant),
             moved_on_by: wait.moved_on_by.into(),
+            message: wait.message.as_deref().map(Into::into),
         });
         Run {
             workflow_id: view.workflow_id,
