@@ -36,7 +36,7 @@ pub fn attempts<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, kind: &Kind,
     let (retry, written) = read_retry(draft, fields, default, rules);
     let at_most_once = read_at_most_once(draft, fields, written);
     let retry = if at_most_once.is_some() { Retry::NEVER } else { retry };
-    Attempts { retry, timeout: given.or(timeout), bound: given, at_most_once }
+    Attempts { retry, timeout: given.or(timeout), bound: given.or(rules.defaults.timeout), at_most_once }
 }
 
 /// The policy of a call that sets none.
