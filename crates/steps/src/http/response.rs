@@ -110,6 +110,16 @@ fn is_binary(kind: &str) -> bool {
         || matches!(kind, "application/pdf" | "application/zip" | "application/gzip")
 }
 
+/// Whether the type says that the body is text, so that it stays readable even if some bytes are not UTF-8.
+fn is_text(kind: &str) -> bool {
+    is_json(kind) || kind.starts_with("text/") || kind.ends_with("xml") || kind.ends_with("yaml")
+}
+
+/// Bytes that are not UTF-8.
+fn undecoded(bytes: &[u8], kind: &str) -> String {
+    if is_text(kind) { String::from_utf8_lossy(bytes).into_owned() } else { BASE64.encode(bytes) }
+}
+
 /// JSON as its value, text as text, anything else in base64, as in webhook calls.
 fn body(bytes: Vec<u8>, kind: &str) -> Value {
     if bytes.is_empty() {
@@ -118,7 +128,7 @@ fn body(bytes: Vec<u8>, kind: &str) -> Value {
     let text = match String::from_utf8(bytes) {
         Ok(text) if is_binary(kind) => return Value::String(BASE64.encode(text)),
         Ok(text) => text,
-        Err(error) => return Value::String(BASE64.encode(error.as_bytes())),
+        Err(error) => return Value::String(undecoded(error.as_bytes(), kind)),
     };
     let looks_like_json = || text.trim_ascii_start().starts_with(['{', '[']);
     if (is_json(kind) || looks_like_json())
@@ -139,7 +149,11 @@ fn truncated_body(bytes: &[u8], kind: &str) -> Value {
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&kept[..error.valid_up_to()]).ok(),
         Err(_) => None,
     };
-    Value::String(text.filter(|_| !is_binary(kind)).map_or_else(|| BASE64.encode(kept), str::to_owned))
+    Value::String(match text {
+        Some(_) if is_binary(kind) => BASE64.encode(kept),
+        Some(text) => text.to_owned(),
+        None => undecoded(kept, kind),
+    })
 }
 
 /// Recurses only as deep as the parser did, which has its own limit.
@@ -187,9 +201,10 @@ mod tests {
     #[test]
     fn a_body_that_is_not_text_is_in_base64() {
         let png = [0x89, b'P', b'N', b'G', 0];
-        for kind in ["image/png", "application/octet-stream", "application/json", "text/plain", ""] {
+        for kind in ["image/png", "application/octet-stream", "application/x-own", ""] {
             assert_eq!(body(png.to_vec(), kind), json!("iVBORwA="), "{kind}");
         }
+        assert_eq!(body(b"caf\xe9".to_vec(), "text/plain"), json!("caf\u{fffd}"));
         // What is declared as binary is, whatever its bytes are.
         assert_eq!(body(b"GIF89a".to_vec(), "image/gif"), json!("R0lGODlh"));
         assert_eq!(body(b"[1]".to_vec(), "application/pdf"), json!("WzFd"));
@@ -204,7 +219,9 @@ mod tests {
         bytes.extend("é…".as_bytes());
         assert_eq!(truncated_body(&bytes, "text/plain"), json!("a".repeat(kept - 1)));
         assert_eq!(truncated_body(&bytes, "image/png"), json!(BASE64.encode(&bytes[..kept])));
+        // Bytes that were invalid before the cut stay marked.
         bytes[0] = 0xff;
-        assert_eq!(truncated_body(&bytes, "text/plain"), json!(BASE64.encode(&bytes[..kept])));
+        assert!(truncated_body(&bytes, "text/plain").as_str().unwrap().starts_with("\u{fffd}a"));
+        assert_eq!(truncated_body(&bytes, ""), json!(BASE64.encode(&bytes[..kept])));
     }
 }
