@@ -19,7 +19,7 @@ fn waiting_for(file: &Path) -> Vec<ServerConfig> {
 async fn patiently(harness: &Harness, call: StepCall) -> (stepwell_core::event::Outcome, Vec<String>) {
     let (mut call, mut reasons) = (call, Vec::new());
     loop {
-        match harness.attempt(call.clone()).await {
+        match harness.once(call.clone()).await {
             Ok(outcome) => return (outcome, reasons),
             Err(waits) => {
                 let Until::Available { pause, why } = waits.until else { panic!("{waits:?}") };
@@ -38,7 +38,7 @@ async fn a_call_waits_for_a_server_that_starts_slowly() {
     let harness = Harness::new(waiting_for(&file));
     let mut waiting = Vec::new();
     for tool in ["steady", "bad__steady"] {
-        let waits = harness.waits(call(tool, json!({}))).await;
+        let Err(waits) = harness.once(call(tool, json!({}))).await else { panic!("{tool} does not wait") };
         let Until::Available { why, .. } = &waits.until else { panic!("{waits:?}") };
         assert!(why.contains("waiting for the MCP server") && why.contains("still connecting"), "{tool}: {why}");
         waiting.push((tool, Resumed { note: waits.note.into(), answers: Vec::new() }));

@@ -49,13 +49,27 @@ impl Harness {
         Harness { store, upstreams, kind }
     }
 
-    pub async fn attempt(&self, call: StepCall) -> Result<Outcome, Suspended> {
+    /// One attempt, which may end because the server is not there yet.
+    pub async fn once(&self, call: StepCall) -> Result<Outcome, Suspended> {
         soon(self.kind.attempt(call)).await
     }
 
     /// A call that nothing can resume.
     pub async fn run(&self, call: StepCall) -> Outcome {
         soon(self.kind.run(call)).await
+    }
+
+    /// Makes attempts as the engine does, until the server is there.
+    pub async fn attempt(&self, mut call: StepCall) -> Result<Outcome, Suspended> {
+        loop {
+            match self.once(call.clone()).await {
+                Err(Suspended { note, until: Until::Available { pause, .. } }) => {
+                    tokio::time::sleep(pause).await;
+                    call.resumed = Some(Resumed { note: Arc::new(note), answers: Vec::new() });
+                }
+                end => return end,
+            }
+        }
     }
 
     pub async fn call(&self, tool: &str, args: Value) -> Outcome {
@@ -74,13 +88,7 @@ impl Harness {
     /// The failure of a call that hardly waits for its server.
     pub async fn away(&self, tool: &str) -> Failure {
         let hasty = StepCall { timeout: Duration::from_millis(200), ..call(tool, json!({})) };
-        loop {
-            match self.attempt(hasty.clone()).await {
-                Ok(outcome) => return failure(outcome).0,
-                // What is left of its time.
-                Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
-            }
-        }
+        failure(self.attempt(hasty).await.unwrap_or_else(|waits| panic!("{waits:?}"))).0
     }
 
     pub async fn waits(&self, call: StepCall) -> Suspended {
