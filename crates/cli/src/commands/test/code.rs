@@ -42,6 +42,7 @@ impl Code {
             secrets: Default::default(),
             traceparent: None,
             timeout: Duration::from_millis(timeout.0),
+            bound: None,
             allow_hosts: allow_hosts.to_vec(),
             secret_access: Arc::new(Nothing),
             guard: Some(Arc::new(Nothing)),
