@@ -126,6 +126,19 @@ impl Template {
         }
     }
 
+    /// The template with null in place of everything that has holes: what is known before a run.
+    pub fn known(&self) -> Value {
+        fn known(node: &Node) -> Value {
+            match node {
+                Node::Constant(value) => (**value).clone(),
+                Node::Hole(_) | Node::Text(_) => Value::Null,
+                Node::List(items) => Value::Array(items.iter().map(known).collect()),
+                Node::Object(fields) => fields.iter().map(|(name, node)| (name.clone(), known(node))).collect(),
+            }
+        }
+        known(&self.root)
+    }
+
     /// The expression, if the template is exactly one hole.
     pub fn as_expr(&self) -> Option<&Expr> {
         if let Node::Hole(ix) = self.root { Some(&self.holes[ix.0].expr) } else { None }

@@ -53,6 +53,7 @@ codes! {
     MANY_STEP_TYPES "many-step-types" "A step has more than one type.";
     MANY_TRANSITIONS "many-transitions" "A flow step has more than one transition.";
     MISSING_FIELD "missing-field" "A required field is missing.";
+    MISSING_HERE "missing-here" "Warning: a step uses something that this installation does not have.";
     MISSING_URL "missing-url" "An HTTP step has no `url`.";
     NAME_MISMATCH "name-mismatch" "The `name` of a flow step differs from its key.";
     NO_DIALECT "no-dialect" "None of `tasks`, `flow` and `nodes` is given.";

@@ -60,7 +60,8 @@ impl Fault {
         Fault { path: String::new(), line, column, end_line, end_column, code, severity, message, hint: None }
     }
 
-    pub(crate) fn warning(mut self) -> Fault {
+    /// The same as a warning: the definition is valid.
+    pub fn warning(mut self) -> Fault {
         self.severity = Severity::Warning;
         self
     }

@@ -25,6 +25,7 @@ mod fields;
 mod flow;
 mod graph;
 mod kinds;
+mod passage;
 mod render;
 pub mod schema;
 mod source;
@@ -36,6 +37,7 @@ mod vocabulary;
 
 pub use document::document;
 pub use fault::{Fault, Faults, Severity};
+pub use passage::Passage;
 pub use render::render_warnings;
 
 use fields::Fields;

@@ -61,7 +61,8 @@ impl From<Error> for Problem {
             Error::Definition(faults) => {
                 let count = faults.list.len() + faults.more;
                 let detail = format!("the definition has {count} fault{}", if count == 1 { "" } else { "s" });
-                let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-definition", detail);
+                let (status, code) = status_and_code(&error);
+                let problem = Problem::new(status, code, detail);
                 let views = |faults: &[stepwell_formats::Fault]| faults.iter().map(FaultView::from).collect();
                 return Problem { errors: views(&faults.list), warnings: views(&faults.warnings).into(), ..problem };
             }
@@ -72,26 +73,39 @@ impl From<Error> for Problem {
                     message: message.clone(),
                     ..FaultView::default()
                 };
-                let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-input", detail);
-                return Problem { errors: faults.iter().map(fault).collect(), ..problem };
+                let (status, code) = status_and_code(&error);
+                return Problem { errors: faults.iter().map(fault).collect(), ..Problem::new(status, code, detail) };
             }
-            Error::NotNow(_) => (StatusCode::CONFLICT, "not-now"),
-            Error::Changed(_) => (StatusCode::CONFLICT, "changed-meanwhile"),
-            Error::NotFound { .. } => (StatusCode::NOT_FOUND, "not-found"),
-            Error::Unauthorised(_) => (StatusCode::UNAUTHORIZED, "unauthorised"),
-            Error::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
-            Error::Refused(_) => (StatusCode::FORBIDDEN, "refused"),
-            Error::Conflict(ignored) => (StatusCode::CONFLICT, conflict(*ignored)),
-            Error::KeyReused(_) => (StatusCode::CONFLICT, "idempotency-key-reused"),
-            Error::Exists { .. } => (StatusCode::CONFLICT, "exists"),
-            Error::Limit { .. } => (StatusCode::TOO_MANY_REQUESTS, "plan-limit"),
-            Error::Full => (StatusCode::TOO_MANY_REQUESTS, "concurrency-limit"),
-            Error::Disabled(_) => (StatusCode::CONFLICT, "workflow-disabled"),
-            Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
-            Error::Broken(_) => (StatusCode::INTERNAL_SERVER_ERROR, "broken"),
+            _ => status_and_code(&error),
         };
         Problem::new(status, code, detail)
     }
+}
+
+fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
+    match error {
+        Error::Definition(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid-definition"),
+        Error::Input { .. } | Error::Inputs(_) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid-input"),
+        Error::NotNow(_) => (StatusCode::CONFLICT, "not-now"),
+        Error::Changed(_) => (StatusCode::CONFLICT, "changed-meanwhile"),
+        Error::NotFound { .. } => (StatusCode::NOT_FOUND, "not-found"),
+        Error::Unauthorised(_) => (StatusCode::UNAUTHORIZED, "unauthorised"),
+        Error::Forbidden { .. } => (StatusCode::FORBIDDEN, "forbidden"),
+        Error::Refused(_) => (StatusCode::FORBIDDEN, "refused"),
+        Error::Conflict(ignored) => (StatusCode::CONFLICT, conflict(*ignored)),
+        Error::KeyReused(_) => (StatusCode::CONFLICT, "idempotency-key-reused"),
+        Error::Exists { .. } => (StatusCode::CONFLICT, "exists"),
+        Error::Limit { .. } => (StatusCode::TOO_MANY_REQUESTS, "plan-limit"),
+        Error::Full => (StatusCode::TOO_MANY_REQUESTS, "concurrency-limit"),
+        Error::Disabled(_) => (StatusCode::CONFLICT, "workflow-disabled"),
+        Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+        Error::Broken(_) => (StatusCode::INTERNAL_SERVER_ERROR, "broken"),
+    }
+}
+
+/// The stable code of an error, as responses have it.
+pub fn code_of(error: &Error) -> &'static str {
+    status_and_code(error).1
 }
 
 fn conflict(ignored: Ignored) -> &'static str {

@@ -30,6 +30,7 @@ pub mod listen;
 pub mod live;
 mod mcp;
 pub mod metrics;
+mod near;
 pub mod otlp;
 mod parameters;
 mod rates;
@@ -40,4 +41,5 @@ mod ui;
 pub mod view;
 
 pub use app::App;
+pub use error::code_of;
 pub use serve::{Served, Server, api, router, serve};

@@ -2,9 +2,11 @@
 
 use crate::app::App;
 use crate::config::Config;
+use crate::error::Problem;
 use crate::live::Hub;
+use crate::near::Routes;
 use crate::{anchor, guard, keys, listen, live, mcp, metrics, otlp, rest, ui};
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::{Router, middleware};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -63,11 +65,15 @@ pub fn api() -> OpenApi {
 pub fn router(app: App) -> Router {
     let (router, api) = parts();
     let cors = cors(&app.config);
+    let routes = Arc::new(Routes::of(&api));
     router
         .merge(rest::pages(&api))
         .merge(mcp::router(&app))
         .merge(ui::router())
-        .fallback(async || StatusCode::NOT_FOUND)
+        .fallback(move |uri: Uri| {
+            let problem = Problem::not_found(routes.missing(uri.path()));
+            async move { problem }
+        })
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
         .layer(cors)
         .layer(middleware::from_fn_with_state(app.clone(), guard::own_host))

@@ -18,6 +18,7 @@ use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::nearest::nearest;
 use stepwell_core::plan::Abandon;
 use stepwell_engine::{StepCall, StepKind, Suspended};
+use stepwell_store::OrgId;
 
 /// How many names an `unknown_tool` message lists if none is close to the requested one.
 const MAX_LISTED: usize = 20;
@@ -115,6 +116,15 @@ impl StepKind for ToolKind {
             (None, Some(upstreams)) => upstreams.has(name) && upstreams.is_idempotent(name),
             (None, None) => false,
         }
+    }
+
+    async fn missing(&self, _org: OrgId, known: &Value) -> Vec<String> {
+        let Some(name) = known.get("tool").and_then(Value::as_str) else { return Vec::new() };
+        let upstream = self.upstreams.as_ref().is_some_and(|upstreams| upstreams.has(name));
+        if self.tools.get(name).is_some() || upstream {
+            return Vec::new();
+        }
+        vec![self.tools.unknown(name, &[]).message.to_string()]
     }
 
     async fn run(&self, call: StepCall) -> Outcome {

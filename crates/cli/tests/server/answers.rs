@@ -353,3 +353,17 @@ fn every_answer_forbids_guessing_its_type_and_tells_no_other_site_where_it_came_
         assert_eq!(answer.header("referrer-policy"), "no-referrer", "{path}");
     }
 }
+
+#[test]
+fn a_path_that_does_not_exist_is_answered_with_those_near_it() {
+    let place = Installation::new();
+    let server = place.serve();
+    let check = |path: &str, expected: &str| {
+        let problem = server.api.get(path).refused(404, "not-found");
+        assert!(problem["detail"].as_str().unwrap().ends_with(expected), "{path}: {problem:#}");
+    };
+    check("/api/v1/workflow", "did you mean /api/v1/workflows?");
+    check("/v1/approvals", "did you mean /api/v1/approvals?");
+    check("/api/v1/runs/run_1/cancle", "did you mean /api/v1/runs/{run}/cancel?");
+    check("/api/v1/nowhere", "there is nothing at this path");
+}

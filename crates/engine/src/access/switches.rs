@@ -20,6 +20,9 @@ pub struct Switches {
     /// The same for individual concurrency keys, by concurrency group.
     #[serde(default)]
     pub paused_keys: BTreeMap<String, Pause>,
+    /// The set of definitions that the workflow belongs to: `apply --prune` deletes what its set no longer has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -4,17 +4,18 @@ use super::Workflows;
 use super::change::{current_auth, retry_on_conflict};
 use crate::access::{Caller, Right, Switches};
 use crate::error::Error;
+use crate::execute::Kinds;
 use crate::records::{Kept, body, json as json_text};
 use crate::rooms::Rooms;
 use crate::triggers;
 use crate::workflows::{Checked, Compiled, code};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use stepwell_core::definition::Definition;
 use stepwell_core::graph::{Call, Kind};
 use stepwell_core::time::Time;
-use stepwell_formats::{Fault, Faults};
+use stepwell_formats::{Fault, Faults, Passage};
 use stepwell_store::{Auth, Change, DefinitionRow, NewDefinition, Record, RecordChange};
 
 /// Time limit for checking the code of a definition.
@@ -199,17 +200,36 @@ pub(super) fn check(rooms: &Rooms, source: Source<'_>) -> Result<Checked, Error>
 /// Refuses schemas and code that do not compile. Code that cannot be checked in time is accepted, and fails when it runs.
 pub(super) async fn check_parts(rooms: &Rooms, checked: &Checked) -> Result<(), Error> {
     checked.check_schemas().await?;
-    let Some(kind) = rooms.executor.kinds.get(Call::Javascript.name()) else { return Ok(()) };
+    let faults = check_code(&rooms.executor.kinds, &checked.definition, &checked.text).await;
+    if faults.is_empty() { Ok(()) } else { Err(Error::Definition(Faults::of(faults, 0))) }
+}
+
+/// Code of a definition that does not compile, with its place in the text of the definition.
+pub async fn check_code(kinds: &Kinds, definition: &Definition, text: &str) -> Vec<Fault> {
+    let Some(kind) = kinds.get(Call::Javascript.name()) else { return Vec::new() };
     let mut faults = Vec::new();
     let compile = async {
-        for (path, input) in code(&checked.definition) {
+        for (path, input) in code(definition) {
             if let Err(message) = kind.check(input).await {
-                faults.push(Fault::of(stepwell_formats::code::BAD_CODE, path, message));
+                let code = input.get("code").and_then(Value::as_str).unwrap_or_default();
+                let passage = place(&message).map(|(line, column)| Passage { text: code, line, column });
+                let fault = Fault::of(stepwell_formats::code::BAD_CODE, path, message);
+                faults.push(match passage {
+                    Some(passage) => fault.in_text(text, passage),
+                    None => fault,
+                });
             }
         }
     };
     let _ = tokio::time::timeout(CODE_CHECK_TIMEOUT, compile).await;
-    if faults.is_empty() { Ok(()) } else { Err(Error::Definition(Faults::of(faults, 0))) }
+    faults
+}
+
+/// The line and column with which a message about code ends: `… (2:7)`.
+fn place(message: &str) -> Option<(usize, usize)> {
+    let (_, place) = message.strip_suffix(')')?.rsplit_once('(')?;
+    let (line, column) = place.split_once(':')?;
+    Some((line.parse().ok()?, column.parse().ok()?))
 }
 
 /// Stores a definition for one test run.

@@ -3,6 +3,7 @@
 use super::Workflows;
 use super::change::{change, current_auth, retry_on_conflict};
 use super::exposed::unclaimed;
+use super::input::check_label;
 use crate::access::{Pause, Right, Switches};
 use crate::error::Error;
 use crate::records::{Kept, body, json as json_text};
@@ -219,6 +220,12 @@ impl Workflows<'_> {
             queue::admit_all(runner, compiled.row.org, &compiled.row.workflow).await;
         });
         Ok(())
+    }
+
+    /// Makes a workflow a part of a set of definitions, or of none. Needs the right to define.
+    pub async fn assign(&self, workflow: &str, set: Option<String>) -> Result<(), Error> {
+        set.as_deref().map(|set| check_label("set", set)).transpose()?;
+        self.switch(workflow, "workflow.assign", json!({"set": set}), |switches, _| switches.set = set.clone()).await
     }
 
     async fn switch(

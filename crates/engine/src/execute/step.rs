@@ -39,6 +39,12 @@ pub trait StepKind: Send + Sync {
         Ok(())
     }
 
+    /// Names what this installation does not have and an attempt with this input would need. What is not known before a
+    /// run is null.
+    async fn missing(&self, _org: OrgId, _known: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Whether a call with this input is known to be idempotent.
     fn is_idempotent(&self, _input: &Value) -> bool {
         false

@@ -128,23 +128,12 @@ async fn get(
 
 async fn view(app: &App, caller: &Caller, (compiled, deleted_at): (&Compiled, Option<Time>)) -> Answer<Workflow> {
     let state = engine::State { deleted_at, ..app.engine.workflows(caller).state(compiled).await? };
-    let graph = &compiled.definition.graph;
-    let definition = stepwell_formats::document(compiled.row.source.as_bytes(), None).unwrap_or_default();
     let webhooks = match caller.may(Right::Define) && deleted_at.is_none() {
         true => app.engine.workflows(caller).hooks(&compiled.row.workflow).await?,
         false => Vec::new(),
     };
-    Ok(Workflow {
-        dialect: graph.dialect.name().into(),
-        source: compiled.row.source.clone(),
-        tasks: definition.get("tasks").cloned(),
-        definition,
-        steps: task_views(graph),
-        webhooks: webhooks.into_iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect(),
-        paused_keys: state.switches.paused_keys.values().map(PausedKey::new).collect(),
-        input_schema: compiled.definition.input_schema.clone(),
-        summary: WorkflowSummary::new(compiled, &state),
-    })
+    let webhooks = webhooks.into_iter().map(|hook| format!("{}/in/{}", app.public_url, hook.token)).collect();
+    Ok(Workflow::new(compiled, &state, webhooks))
 }
 
 /// Create the next version of a workflow, or the first
@@ -204,7 +193,7 @@ async fn is_as(app: &App, caller: &Caller, before: Option<&Compiled>, headers: &
     Ok(wanted.split(',').any(|one| matches!(one.trim(), "*") || one.trim() == tag))
 }
 
-/// Enable or disable a workflow
+/// Enable or disable a workflow, or make it a part of a set
 ///
 /// A disabled workflow refuses triggers and skips its schedule. Nothing is deleted.
 #[utoipa::path(patch, path = "/api/v1/workflows/{id}", tag = "workflows",
@@ -216,7 +205,16 @@ async fn switch(
     Path(id): Path<String>,
     Json(to, ..): Json<WorkflowSwitch>,
 ) -> Answer<Reply<Data<WorkflowSummary>>> {
-    app.engine.workflows(&caller).enable(&id, to.enabled).await?;
+    let workflows = app.engine.workflows(&caller);
+    if to.enabled.is_none() && to.set.is_none() {
+        return Err(Problem::input("enabled", "`enabled` or `set` is required"));
+    }
+    if let Some(set) = to.set {
+        workflows.assign(&id, Some(set).filter(|set| !set.is_empty())).await?;
+    }
+    if let Some(enabled) = to.enabled {
+        workflows.enable(&id, enabled).await?;
+    }
     summary(&app, &caller, &id).await
 }
 
@@ -337,19 +335,37 @@ async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<Strin
     Ok(Reply(urls.into()))
 }
 
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct CheckOptions {
+    /// Warn also about what the definition uses and this installation does not have
+    missing: Option<bool>,
+}
+
 /// Check a definition without storing it: 204, 200 with warnings, or 422 with all its errors
-#[utoipa::path(post, path = "/api/v1/check", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/check", tag = "workflows", params(CheckOptions),
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
         (status = 200, description = "The definition is valid and has warnings", body = Data<WarningsView>),
         (status = 204, description = "The definition is valid"), Problems))]
-async fn check(State(app): State<App>, Auth(caller): Auth, raw: Raw) -> Answer<Response> {
+async fn check(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Params(options): Params<CheckOptions>,
+    raw: Raw,
+) -> Answer<Response> {
     let source = Source { text: text(&raw.bytes)?, file: None };
-    let checked = app.engine.workflows(&caller).check_named(source).await?;
-    if checked.warnings.is_empty() {
+    let workflows = app.engine.workflows(&caller);
+    let checked = workflows.check_named(source).await?;
+    let mut warnings = checked.warnings.clone();
+    if options.missing == Some(true) {
+        warnings.extend(workflows.missing(&checked).await?);
+    }
+    if warnings.is_empty() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let warnings = checked.warnings.iter().map(FaultView::from).collect();
+    let warnings = warnings.iter().map(FaultView::from).collect();
     Ok(Reply(Data { data: WarningsView { warnings } }).into_response())
 }

@@ -67,7 +67,7 @@ pub struct DefinedView {
 }
 
 /// What is suspicious in a definition that is valid.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WarningsView {
     pub warnings: Vec<FaultView>,
 }

@@ -26,6 +26,9 @@ pub struct WorkflowSummary {
     /// Whether new runs wait until it is resumed.
     pub paused: bool,
     pub version: u32,
+    /// The set of definitions that it belongs to, if it was applied as a part of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<String>,
     pub labels: BTreeMap<String, String>,
     /// When its first version was stored.
     pub inserted_at: Instant,
@@ -63,6 +66,7 @@ impl WorkflowSummary {
             enabled: state.enabled,
             paused: state.switches.paused.is_some(),
             version: row.version,
+            set: state.switches.set.clone(),
             labels: definition.labels.clone(),
             inserted_at: state.inserted_at.into(),
             updated_at: row.at.into(),
@@ -124,6 +128,24 @@ pub struct Workflow {
     pub input_schema: Option<serde_json::Value>,
 }
 
+impl Workflow {
+    pub fn new(compiled: &Compiled, state: &State, webhooks: Vec<String>) -> Workflow {
+        let graph = &compiled.definition.graph;
+        let definition = stepwell_formats::document(compiled.row.source.as_bytes(), None).unwrap_or_default();
+        Workflow {
+            dialect: graph.dialect.name().into(),
+            source: compiled.row.source.clone(),
+            tasks: definition.get("tasks").cloned(),
+            definition,
+            steps: task_views(graph),
+            webhooks,
+            paused_keys: state.switches.paused_keys.values().map(PausedKey::new).collect(),
+            input_schema: compiled.definition.input_schema.clone(),
+            summary: WorkflowSummary::new(compiled, state),
+        }
+    }
+}
+
 /// A step of the definition.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TaskView {
@@ -182,9 +204,11 @@ impl From<DefinitionRow> for VersionView {
 
 /// Settings that can change without a new version.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct WorkflowSwitch {
-    pub enabled: bool,
+    pub enabled: Option<bool>,
+    /// The set of definitions that it belongs to; empty for none.
+    pub set: Option<String>,
 }
 
 /// The runs to hold or release.

@@ -72,6 +72,23 @@ impl StepKind for QueryKind {
         }
     }
 
+    async fn missing(&self, org: OrgId, known: &Value) -> Vec<String> {
+        let mut missing = Vec::new();
+        if let Some(name) = known.get("connection").and_then(Value::as_str)
+            && matches!(self.connections.connection(org, name).await, Ok(None))
+        {
+            missing.push(failure::unknown_connection(name).message.to_string());
+        }
+        if let (Some(text), Some(Value::Object(params))) =
+            (known.get("sql").and_then(Value::as_str), known.get("params"))
+        {
+            let (_, names) = sql::number_params(text);
+            let without = names.iter().filter(|name| !params.contains_key(*name));
+            missing.extend(without.map(|name| failure::missing_param(name).message.to_string()));
+        }
+        missing
+    }
+
     /// A read can be repeated.
     fn is_idempotent(&self, input: &Value) -> bool {
         !input.get("write").and_then(Value::as_bool).unwrap_or_default()

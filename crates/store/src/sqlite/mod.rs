@@ -140,6 +140,12 @@ fn keep_private(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Whether another process has the store of this directory open.
+pub fn is_in_use(directory: &Path) -> bool {
+    let file = File::open(directory.join("stepwell.lock"));
+    file.is_ok_and(|lock| matches!(lock.try_lock(), Err(std::fs::TryLockError::WouldBlock)))
+}
+
 /// Locks the directory for this process. The error names the process that holds the lock.
 fn lock(directory: &Path) -> Result<File, Error> {
     let path = directory.join("stepwell.lock");

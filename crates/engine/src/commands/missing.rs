@@ -1,0 +1,70 @@
+//! What a definition uses and the organisation does not have: tools, connections, saved queries, child workflows. It may be
+//! there before the workflow runs, so these are warnings.
+
+use super::Workflows;
+use crate::access::Right;
+use crate::error::Error;
+use crate::records::by_name;
+use crate::workflows::{Checked, SavedQuery};
+use serde_json::Value;
+use std::time::Duration;
+use stepwell_core::graph::{Call, Kind, Step};
+use stepwell_core::nearest::nearest;
+use stepwell_core::quote::quote;
+use stepwell_formats::{Fault, code};
+
+/// Time limit for looking everything up.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Workflows<'_> {
+    /// What the steps of a definition use and the organisation does not have. Empty if that cannot be found out in time.
+    /// Needs the right to read.
+    pub async fn missing(&self, checked: &Checked) -> Result<Vec<Fault>, Error> {
+        self.caller.check(Right::Read)?;
+        let found = tokio::time::timeout(TIMEOUT, self.look_up(checked)).await;
+        found.unwrap_or_else(|_| Ok(Vec::new()))
+    }
+
+    async fn look_up(&self, checked: &Checked) -> Result<Vec<Fault>, Error> {
+        let mut faults = Vec::new();
+        for step in &checked.definition.graph.steps {
+            for message in self.missing_for(step, &checked.definition.name).await? {
+                faults.push(Fault::of(code::MISSING_HERE, step.def.name.to_string(), message).warning());
+            }
+        }
+        Ok(faults)
+    }
+
+    async fn missing_for(&self, step: &Step, own_name: &str) -> Result<Vec<String>, Error> {
+        match &step.def.kind {
+            Kind::Child { workflow, .. } if **workflow != *own_name => self.missing_workflow(workflow).await,
+            Kind::Call { call, input } => {
+                let known = input.known();
+                if let Some(saved) = known.get("saved").and_then(Value::as_str).filter(|_| *call == Call::Query) {
+                    return self.missing_query(saved).await;
+                }
+                Ok(match self.rooms.executor.kinds.get(call.name()) {
+                    Some(kind) => kind.missing(self.caller.org, &known).await,
+                    None => Vec::new(),
+                })
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn missing_workflow(&self, name: &str) -> Result<Vec<String>, Error> {
+        let (store, org) = (&*self.rooms.cluster.store, self.caller.org);
+        if store.find_definition(org, name).await?.is_some() {
+            return Ok(Vec::new());
+        }
+        let all = store.definitions(org).await?;
+        let near = nearest(name, all.iter().map(|row| row.name.as_str()));
+        let hint = near.map(|near| format!("; did you mean {}?", quote(near))).unwrap_or_default();
+        Ok(vec![format!("there is no workflow {}{hint}", quote(name))])
+    }
+
+    async fn missing_query(&self, name: &str) -> Result<Vec<String>, Error> {
+        let found = by_name::<SavedQuery>(&*self.rooms.cluster.store, self.caller.org, name).await?;
+        Ok(if found.is_some() { Vec::new() } else { vec![format!("there is no saved query {}", quote(name))] })
+    }
+}
