@@ -130,6 +130,14 @@ pub fn asked(approval: &view::ApprovalView, most: usize) -> Vec<String> {
     lines
 }
 
+/// A run in a list.
+pub fn listed_run(run: &view::RunSummary) -> String {
+    let took = run.finished_at.map(|end| format!("  {}", length(end.0.since(run.created_at.0)))).unwrap_or_default();
+    let created = instant(run.created_at.0);
+    let view::RunSummary { id, status, workflow, workflow_version, .. } = run;
+    crate::draw::plain(&format!("{id}  {status:<9}  {created}  {workflow} ({workflow_version}){took}"))
+}
+
 /// An instant in UTC, to the second.
 pub fn instant(time: Time) -> String {
     let text = time.to_string();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stepwell_engine::{EnvironmentSecrets, SealedStore, Vault};
 use stepwell_server::config::Config;
-use stepwell_store::{Location, Store, without_password};
+use stepwell_store::{Location, Store, sqlite, without_password};
 
 /// The file that makes a directory a data directory.
 const DATABASE: &str = "stepwell.db";
@@ -25,6 +25,30 @@ pub struct Home {
     pub store: Arc<dyn Store>,
     pub location: Location,
     pub config: Config,
+    /// The copy that the store is, if another process uses the directory.
+    pub copy: Option<Copied>,
+}
+
+/// A copy of a store that goes away with this. It lies inside the data directory, since it holds the same data.
+pub struct Copied(PathBuf);
+
+impl Copied {
+    fn of(directory: &Path) -> anyhow::Result<Copied> {
+        let to = directory.join(format!("examined-{}", std::process::id()));
+        let mut maker = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
+        maker.create(&to).with_context(|| to.display().to_string())?;
+        let copied = Copied(to);
+        sqlite::backup::backup(directory, &copied.0.join(DATABASE))?;
+        Ok(copied)
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl Home {
@@ -77,7 +101,7 @@ impl Data {
         let location = config.location(directory);
         match (location.open().await, &location) {
             (Ok(store), _) => {
-                let home = Home { store, location, config };
+                let home = Home { store, location, config, copy: None };
                 // Reading needs no key: a store that cannot be unlocked refuses only to write.
                 if let Err(error) = home.sealed_store()?.unlock().await {
                     tracing::debug!(%error, "the store stays locked");
@@ -98,6 +122,27 @@ impl Data {
             exists(&self.directory()?)?;
         }
         self.open_with(config).await
+    }
+
+    /// Like [`Data::open_existing`], for reading: if another process uses the directory, opens a copy of its store.
+    pub async fn open_to_look(&self) -> anyhow::Result<Home> {
+        let config = self.config()?;
+        if config.database.is_some() {
+            return self.open_with(config).await;
+        }
+        let directory = self.directory()?;
+        exists(&directory)?;
+        if !sqlite::is_in_use(&directory) {
+            return self.open_with(config).await;
+        }
+        let copy = Copied::of(&directory)?;
+        let store = Location::Directory(copy.0.clone()).open().await?;
+        // The keys are those of the directory.
+        let home = Home { store, location: Location::Directory(directory), config, copy: Some(copy) };
+        if let Err(error) = home.sealed_store()?.unlock().await {
+            tracing::debug!(%error, "the store stays locked");
+        }
+        Ok(home)
     }
 
     /// The configuration of the store. Commands ignore the rest of the configuration.

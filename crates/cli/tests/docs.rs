@@ -98,10 +98,10 @@ fn complaint(what: &str, output: &Output) -> Option<String> {
 
 fn refusal(example: &Example, code: &str) -> Option<String> {
     let output = stepwell(&["check", "--json", "-"], &example.text);
-    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let faults = results[0]["faults"].as_array().cloned().unwrap_or_default();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let faults = result["faults"].as_array().cloned().unwrap_or_default();
     let refused = output.status.code() == Some(2) && faults.iter().any(|fault| fault["code"] == code);
-    (!refused).then(|| format!("{}: expected {code}, found {:#}", example.place, results[0]))
+    (!refused).then(|| format!("{}: expected {code}, found {:#}", example.place, result))
 }
 
 #[test]

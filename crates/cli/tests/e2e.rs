@@ -101,8 +101,8 @@ fn example(name: &str) -> String {
 
 /// The codes that `check --json` finds in a document, in its order.
 fn codes(document: impl AsRef<[u8]>) -> Vec<String> {
-    let results = stepwell(&["check", "--json", "-"], document).expect(2).json();
-    let faults = results[0]["faults"].as_array().unwrap().clone();
+    let result = stepwell(&["check", "--json", "-"], document).expect(2).json();
+    let faults = result["faults"].as_array().unwrap().clone();
     faults.iter().map(|fault| fault["code"].as_str().unwrap().to_string()).collect()
 }
 
@@ -185,15 +185,16 @@ fn one_unreadable_file_does_not_hide_the_others() {
 
 #[test]
 fn check_answers_programs_in_json() {
-    let results = stepwell(&["check", "--json", "-", "json-missing.yaml"], HELLO).expect(2).json();
+    let output = stepwell(&["check", "--json", "-", "json-missing.yaml"], HELLO).expect(2).out;
+    let results: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let sound = results[0].as_object().unwrap();
     assert_eq!((&sound["ok"], &sound["name"], &sound["dialect"]), (&json!(true), &json!("hello"), &json!("tasks")));
     assert_eq!(sound["steps"], 4);
     assert_eq!((&results[1]["ok"], &results[1]["file"]), (&json!(false), &json!("json-missing.yaml")));
 
-    let results = stepwell(&["check", "--json", "-"], HELLO.replace("needs: ask", "needs: aks")).expect(2).json();
-    assert_eq!((&results[0]["ok"], &results[0]["more"]), (&json!(false), &json!(0)));
-    let fault = &results[0]["faults"][0];
+    let result = stepwell(&["check", "--json", "-"], HELLO.replace("needs: ask", "needs: aks")).expect(2).json();
+    assert_eq!((&result["ok"], &result["more"]), (&json!(false), &json!(0)));
+    let fault = &result["faults"][0];
     assert_eq!((&fault["line"], &fault["column"], &fault["path"]), (&json!(6), &json!(17), &json!("tasks.gate.needs")));
     assert_eq!((&fault["code"], &fault["hint"]), (&json!("unknown-step"), &json!("did you mean \"ask\"?")));
     assert_eq!(fault["message"], "no step named \"aks\"");
@@ -239,8 +240,8 @@ fn a_number_that_cannot_be_kept_does_not_hide_other_faults() {
 fn faults_beyond_a_hundred_are_counted() {
     let steps: String = (0..150).map(|n| format!("  s{n}: {{tool: t, needs: x{n}}}\n")).collect();
     let document = format!("name: many\ntasks:\n{steps}");
-    let results = stepwell(&["check", "--json", "-"], &document).expect(2).json();
-    assert_eq!((results[0]["faults"].as_array().unwrap().len(), &results[0]["more"]), (100, &json!(50)));
+    let result = stepwell(&["check", "--json", "-"], &document).expect(2).json();
+    assert_eq!((result["faults"].as_array().unwrap().len(), &result["more"]), (100, &json!(50)));
     assert!(stepwell(&["check", "-"], &document).expect(2).out.contains("50 more"));
 }
 
@@ -276,8 +277,8 @@ fn hostile_documents_are_refused_and_named() {
 fn every_code_of_check_is_in_the_list_of_faults() {
     let list = std::fs::read_to_string(root().join("docs/faults.md")).unwrap();
     for path in ["codes-missing.yaml", "."] {
-        let results = stepwell(&["check", "--json", path], "").expect(2).json();
-        let code = results[0]["faults"][0]["code"].as_str().unwrap();
+        let result = stepwell(&["check", "--json", path], "").expect(2).json();
+        let code = result["faults"][0]["code"].as_str().unwrap();
         assert!(list.contains(&format!("`{code}`")), "{path}: {code} is not in docs/faults.md");
     }
 }

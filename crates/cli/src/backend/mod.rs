@@ -3,6 +3,7 @@
 
 mod approvals;
 mod channels;
+mod find;
 mod identity;
 mod mcp_servers;
 mod nodes;
@@ -13,6 +14,7 @@ mod secrets;
 mod tools;
 mod workflows;
 
+pub use find::RunRef;
 pub use workflows::Current;
 
 use crate::client::{Client, Refusal, Target};

@@ -1,7 +1,7 @@
 //! Runs: looking at them, and deciding about them.
 
 use super::{Backend, Directory, or_refusal};
-use crate::client::Call;
+use crate::client::{Call, Client};
 use serde::Deserialize;
 use serde_json::json;
 use stepwell_engine::commands::{self as engine, Retry};
@@ -21,12 +21,7 @@ impl Backend {
     /// A page, newest first. What it ends with leads to the next one.
     pub async fn runs(&self, filters: &RunFilters) -> anyhow::Result<Page<RunSummary>> {
         match self {
-            Backend::Server(client) => {
-                let RunFilters { status, workflow, label, limit, cursor, .. } = filters;
-                let call = Call::get(&["runs"]).query("status", status.as_ref()).query("workflow", workflow.as_ref());
-                let call = call.query("label", label.as_ref()).query("cursor", cursor.as_ref());
-                client.body(call.query("limit", Some(limit.unwrap_or(PAGE).min(PAGE)))).await
-            }
+            Backend::Server(client) => on_server(client, filters).await,
             Backend::Directory(directory) => directory.runs(filters).await,
         }
     }
@@ -105,8 +100,16 @@ impl Backend {
     }
 }
 
+pub async fn on_server(client: &Client, filters: &RunFilters) -> anyhow::Result<Page<RunSummary>> {
+    let RunFilters { status, workflow, label, q, tests, limit, cursor, .. } = filters;
+    let call = Call::get(&["runs"]).query("status", status.as_ref()).query("workflow", workflow.as_ref());
+    let call = call.query("label", label.as_ref()).query("q", q.as_ref()).query("tests", *tests);
+    let call = call.query("cursor", cursor.as_ref());
+    client.body(call.query("limit", Some(limit.unwrap_or(PAGE).min(PAGE)))).await
+}
+
 impl Directory {
-    async fn runs(&self, filters: &RunFilters) -> anyhow::Result<Page<RunSummary>> {
+    pub async fn runs(&self, filters: &RunFilters) -> anyhow::Result<Page<RunSummary>> {
         let limit = Some(filters.limit.unwrap_or(PAGE).min(PAGE));
         let query = or_refusal(engine::RunFilters::from(RunFilters { limit, ..filters.clone() }).query())?;
         Ok(or_refusal(self.engine.runs(&self.caller).page(query).await)?.into())

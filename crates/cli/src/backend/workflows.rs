@@ -1,11 +1,12 @@
 //! Workflows: what there is, the next version of one, and its switches.
 
 use super::{Backend, Directory, or_refusal};
-use crate::client::{Call, Refusal};
+use crate::client::{Call, Client, Refusal};
 use serde_json::{Value, json};
 use stepwell_engine::Error;
-use stepwell_engine::commands::{Source, WorkflowQuery};
-use stepwell_server::view::{Page, ScheduleSummary, Workflow, WorkflowSummary};
+use stepwell_engine::commands::{Source, State, WorkflowQuery};
+use stepwell_formats::code;
+use stepwell_server::view::{FaultView, Page, ScheduleSummary, VersionView, WarningsView, Workflow, WorkflowSummary};
 
 const PAGE: u32 = 1_000;
 
@@ -15,6 +16,16 @@ pub struct Current {
     tag: Option<String>,
     pub version: u32,
     pub source: String,
+}
+
+impl Client {
+    /// What a definition uses and the server does not have. Refused if the definition is wrong.
+    pub async fn missing(&self, text: &str) -> anyhow::Result<Vec<FaultView>> {
+        let call = Call::post(&["check"]).query("missing", Some(true)).text(text);
+        let found = self.data_if_any::<WarningsView>(call).await?.map(|found| found.warnings).unwrap_or_default();
+        // Whatever else there is to warn about, this program found itself.
+        Ok(found.into_iter().filter(|warning| warning.code.as_deref() == Some(code::MISSING_HERE)).collect())
+    }
 }
 
 impl Directory {
@@ -72,6 +83,45 @@ impl Backend {
         }
     }
 
+    /// The newest version with its definition.
+    pub async fn workflow(&self, workflow: &str) -> anyhow::Result<Workflow> {
+        match self {
+            Backend::Server(client) => client.data(Call::get(&["workflows", workflow])).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                let workflows = engine.workflows(caller);
+                let (compiled, deleted_at) = or_refusal(workflows.look_up(workflow).await)?;
+                let state = State { deleted_at, ..or_refusal(workflows.state(&compiled).await)? };
+                // Only a server has addresses for webhooks.
+                Ok(Workflow::new(&compiled, &state, Vec::new()))
+            }
+        }
+    }
+
+    /// All versions, newest first.
+    pub async fn versions(&self, workflow: &str) -> anyhow::Result<Vec<VersionView>> {
+        match self {
+            Backend::Server(client) => {
+                Ok(client.body::<Page<VersionView>>(Call::get(&["workflows", workflow, "versions"])).await?.data)
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                let rows = or_refusal(engine.workflows(caller).versions(workflow).await)?;
+                Ok(rows.into_iter().map(VersionView::from).collect())
+            }
+        }
+    }
+
+    pub async fn version(&self, workflow: &str, version: u32) -> anyhow::Result<VersionView> {
+        match self {
+            Backend::Server(client) => {
+                client.data(Call::get(&["workflows", workflow, "versions", &version.to_string()])).await
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                let compiled = or_refusal(engine.workflows(caller).version(workflow, version).await)?;
+                Ok(compiled.row.clone().into())
+            }
+        }
+    }
+
     /// Whether the server takes the definition; nothing is kept.
     pub async fn check(&self, text: &str) -> anyhow::Result<()> {
         match self {
@@ -109,6 +159,20 @@ impl Backend {
         }
     }
 
+    /// Makes a workflow a part of a set of definitions.
+    pub async fn assign(&self, workflow: &str, set: &str) -> anyhow::Result<WorkflowSummary> {
+        match self {
+            Backend::Server(client) => {
+                client.data(Call::patch(&["workflows", workflow]).json(json!({"set": set}))).await
+            }
+            Backend::Directory(directory) => {
+                let workflows = directory.engine.workflows(&directory.caller);
+                or_refusal(workflows.assign(workflow, Some(set.to_string())).await)?;
+                directory.summary(workflow).await
+            }
+        }
+    }
+
     /// Holds new runs, or lets them go.
     pub async fn hold(&self, workflow: &str, key: Option<Value>, hold: bool) -> anyhow::Result<WorkflowSummary> {
         match self {
@@ -129,7 +193,6 @@ impl Backend {
     }
 
     /// Deleted workflows, latest deletion first.
-    #[allow(dead_code, reason = "for the commands of workflows")]
     pub async fn deleted_workflows(&self) -> anyhow::Result<Vec<WorkflowSummary>> {
         let (mut all, mut cursor) = (Vec::new(), None);
         loop {
@@ -151,7 +214,6 @@ impl Backend {
         }
     }
 
-    #[allow(dead_code, reason = "for the commands of workflows")]
     pub async fn delete_workflow(&self, workflow: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.execute(Call::delete(&["workflows", workflow])).await,
@@ -162,7 +224,6 @@ impl Backend {
     }
 
     /// Restores a deleted workflow, by its id or by the name of the one that was deleted last.
-    #[allow(dead_code, reason = "for the commands of workflows")]
     pub async fn restore_workflow(&self, workflow: &str) -> anyhow::Result<WorkflowSummary> {
         match self {
             Backend::Server(client) => client.data(Call::post(&["workflows", workflow, "restore"])).await,

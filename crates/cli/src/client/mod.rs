@@ -214,6 +214,18 @@ impl Client {
         Ok(self.body::<Data<T>>(call).await?.data)
     }
 
+    /// The `data` of the response, or nothing if it has no body.
+    pub async fn data_if_any<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<Option<T>> {
+        let response = self.send(self.request(call)?.timeout(TIMEOUT)).await?;
+        if response.status() == StatusCode::NO_CONTENT {
+            return Ok(None);
+        }
+        let text = response.text().await.map_err(|error| self.unanswered(&error))?;
+        let odd = |error| format!("cannot parse the response of {} ({error}): is it a newer stepwell?", self.base());
+        let read = serde_json::from_str::<Data<T>>(&text);
+        Ok(Some(read.map_err(|error| Refusal::new(Exit::Failed, odd(error)))?.data))
+    }
+
     /// The `data` of the response, and whether this call created it.
     pub async fn created<T: DeserializeOwned>(&self, call: Call<'_>) -> anyhow::Result<(T, bool)> {
         let (head, Data { data }) = self.answer(call).await?;

@@ -8,20 +8,27 @@ use stepwell_server::view::{FaultView, ProblemView};
 #[derive(Debug)]
 pub struct Refusal {
     pub exit: Exit,
+    /// A stable word for programs.
+    code: String,
     text: String,
-    missing: bool,
     /// The same request may succeed later.
     transient: bool,
+    faults: Vec<FaultView>,
 }
 
 impl Refusal {
     pub fn new(exit: Exit, text: impl Into<String>) -> Refusal {
-        Refusal { exit, text: text.into(), missing: false, transient: false }
+        let code = if exit == Exit::BadInput { "invalid" } else { "failed" };
+        Refusal::coded(exit, code, text)
+    }
+
+    pub fn coded(exit: Exit, code: &str, text: impl Into<String>) -> Refusal {
+        Refusal { exit, code: code.into(), text: text.into(), transient: false, faults: Vec::new() }
     }
 
     /// No server answered.
     pub fn unreachable(text: impl Into<String>) -> Refusal {
-        Refusal { transient: true, ..Refusal::new(Exit::Failed, text) }
+        Refusal { transient: true, ..Refusal::coded(Exit::Failed, "unreachable", text) }
     }
 
     pub fn is_transient(error: &anyhow::Error) -> bool {
@@ -30,7 +37,20 @@ impl Refusal {
 
     /// Whether a command failed because something it names does not exist.
     pub fn is_missing(error: &anyhow::Error) -> bool {
-        error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.missing)
+        Refusal::has_code(error, "not-found")
+    }
+
+    pub fn has_code(error: &anyhow::Error, code: &str) -> bool {
+        error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == code)
+    }
+
+    /// What is wrong with the request, one by one.
+    pub fn faults(error: &anyhow::Error) -> &[FaultView] {
+        error.downcast_ref::<Refusal>().map(|refusal| refusal.faults.as_slice()).unwrap_or_default()
+    }
+
+    pub fn code(&self) -> &str {
+        &self.code
     }
 }
 
@@ -65,7 +85,7 @@ impl From<Error> for Refusal {
             | Error::Unavailable(_)
             | Error::Broken(_) => Exit::BadInput,
         };
-        Refusal::new(exit, error.to_string())
+        Refusal::coded(exit, stepwell_server::code_of(&error), error.to_string())
     }
 }
 
@@ -76,7 +96,6 @@ impl From<ProblemView> for Refusal {
             _ => Exit::Failed,
         };
         let transient = matches!(problem.status, 429 | 500..);
-        let missing = problem.code == "not-found";
         let mut text = problem.detail.clone();
         // The detail may already contain the message.
         let more = problem.errors.iter().filter(|fault| !problem.detail.contains(&fault.message));
@@ -87,7 +106,7 @@ impl From<ProblemView> for Refusal {
         if let (500.., Some(request)) = (problem.status, problem.request_id) {
             text.push_str(&format!(" (request {request} in the server's log)"));
         }
-        Refusal { exit, text, missing, transient }
+        Refusal { exit, code: problem.code, text, transient, faults: problem.errors }
     }
 }
 

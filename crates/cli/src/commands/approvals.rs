@@ -3,7 +3,7 @@
 //! An answer first prints the request and then names its digest, so that it applies to that request only.
 
 use super::{Exit, confirm, document, lines};
-use crate::backend::{Missing, with};
+use crate::backend::{Missing, RunRef, with};
 use crate::client::Target;
 use crate::describe::{asked, instant};
 use crate::draw::plain;
@@ -39,7 +39,8 @@ pub fn list(args: ListArgs) -> anyhow::Result<Exit> {
     };
     let [run, step] = link.as_slice() else { bail!("--link takes a run and a step") };
     with(&at, Missing::Refuse, async |backend| {
-        let link = backend.link(run, step, user.as_deref()).await?;
+        let run = RunRef::from(run.clone()).find(backend).await?;
+        let link = backend.link(&run, step, user.as_deref()).await?;
         if json {
             document(&link)?;
         } else {
@@ -60,9 +61,9 @@ fn listed(approval: &ApprovalView) -> String {
 
 #[derive(clap::Args)]
 pub struct AnswerArgs {
-    /// Run id, `run_…`
+    /// Run, by its id or a unique beginning or end of it
     #[arg(value_name = "RUN")]
-    run: String,
+    run: RunRef,
     /// Gate or held step, by path, or by name if the name is unique
     #[arg(value_name = "STEP")]
     step: String,
@@ -77,7 +78,7 @@ pub struct AnswerArgs {
     digest: Option<String>,
     #[command(flatten)]
     at: Target,
-    /// Print the run as one JSON document
+    /// Print the run as JSON
     #[arg(long)]
     json: bool,
 }
@@ -87,6 +88,7 @@ pub fn answer(args: AnswerArgs, approve: bool) -> anyhow::Result<Exit> {
     let form = form.map(|form| serde_json::from_str(&form).context("--form is not JSON")).transpose()?;
     let word = if approve { "approved" } else { "denied" };
     with(&at, Missing::Refuse, async |backend| {
+        let run = run.find(backend).await?;
         let approval = backend.approval(&run, &step).await?;
         asked(&approval, usize::MAX).iter().for_each(|line| eprintln!("{}", plain(line)));
         // Lists show only the start of a digest.

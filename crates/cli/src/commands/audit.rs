@@ -61,7 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             Command::Export(args) => export(args).await,
             Command::Verify(args) => verify(args).await,
             Command::Anchor(args) => {
-                let home = args.data.open_existing().await?;
+                let home = args.data.open_to_look().await?;
                 let anchor = doctor::anchor(&*home.store, SystemClock.now()).await?;
                 writeln!(std::io::stdout().lock(), "{}", serde_json::to_string(&anchor)?)?;
                 Ok(Exit::Success)
@@ -78,7 +78,7 @@ async fn export(args: ExportArgs) -> anyhow::Result<Exit> {
         ),
         None => None,
     };
-    let home = args.data.open_existing().await?;
+    let home = args.data.open_to_look().await?;
     let mut out: Box<dyn Write + Send> = match &args.to {
         Some(path) => Box::new(BufWriter::new(create(path)?)),
         None => Box::new(BufWriter::new(std::io::stdout())),
@@ -100,7 +100,7 @@ fn create(path: &Path) -> anyhow::Result<File> {
 }
 
 async fn verify(args: VerifyArgs) -> anyhow::Result<Exit> {
-    let home = args.data.open_existing().await?;
+    let home = args.data.open_to_look().await?;
     let key = home.store.chain_key();
     let file = File::open(&args.file).with_context(|| args.file.display().to_string())?;
     let mut check = FileCheck::new(key);

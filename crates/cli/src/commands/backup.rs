@@ -20,7 +20,7 @@ pub struct Args {
     /// Also copy the key files, to `TO.admin.key`, `TO.agent.key` and `TO.master.key`
     #[arg(long)]
     with_keys: bool,
-    /// Print one JSON document
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

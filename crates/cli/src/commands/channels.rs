@@ -1,6 +1,6 @@
 //! `stepwell channel`: notification channels.
 
-use super::{Common, Exit, document, lines};
+use super::{Common, Exit, confirm, document, lines};
 use crate::backend::{Backend, Missing, with};
 use crate::draw::plain;
 use anyhow::bail;
@@ -119,8 +119,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }),
         ChannelCommand::Remove(ChannelRef { channel, common }) => with(&common.at, Missing::Refuse, async |backend| {
             backend.remove_channel(&channel).await?;
-            eprintln!("{}", plain(&format!("the channel {channel} is removed")));
-            Ok(Exit::Success)
+            let gone = serde_json::json!({"channel": channel, "deleted": true});
+            confirm(&gone, common.json, &format!("the channel {channel} is removed"))
         }),
     }
 }

@@ -3,7 +3,9 @@
 use super::Exit;
 use crate::draw::plain;
 use crate::home::Data;
+use crate::signals::Signals;
 use crate::{describe, embedded, logging};
+use anyhow::bail;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -25,7 +27,7 @@ pub struct Args {
     /// Verify only the audit trail
     #[arg(long, conflicts_with = "purge")]
     audit: bool,
-    /// Print one JSON document
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -41,7 +43,7 @@ struct Found {
 /// Verifies the audit trail of each organisation, since each has its own hash chain.
 fn audit(args: Args) -> anyhow::Result<Exit> {
     let checked = embedded::runtime()?.block_on(async {
-        let home = args.data.open_existing().await?;
+        let home = args.data.open_to_look().await?;
         let mut checked = Vec::new();
         for (org, name) in home.store.organisations().await? {
             checked.push((name, doctor::verify_audit(&*home.store, org).await?));
@@ -68,11 +70,23 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         return audit(args);
     }
     let (location, found) = embedded::runtime()?.block_on(async {
-        let home = args.data.open_existing().await?;
+        let home = args.data.open_to_look().await?;
+        if home.copy.is_some() && args.purge {
+            bail!("another process uses the directory: stop it, or leave out --purge (a server purges by itself)");
+        }
         let anchors = args.anchor.as_deref().map(super::audit::anchors).transpose()?.unwrap_or_default();
-        let found = examine(&home.sealed_store()?, &*home.store, args.purge, &anchors).await?;
+        let (mut signals, sealed) = (Signals::listen()?, home.sealed_store()?);
+        // An interrupted examination leaves no copy behind.
+        let found = tokio::select! {
+            found = examine(&sealed, &*home.store, args.purge, &anchors) => Some(found?),
+            () = signals.next() => None,
+        };
+        if home.copy.is_some() {
+            eprintln!("another process uses the directory, so a copy of its present state was examined");
+        }
         anyhow::Ok((home.location, found))
     })?;
+    let Some(found) = found else { return Ok(Exit::Interrupted) };
     let text = if args.json { document(&location, &found) } else { page(&location, &found) };
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(if found.report.is_sound() { Exit::Success } else { Exit::Failed })
@@ -120,7 +134,7 @@ fn document(location: &Location, found: &Found) -> String {
         "purgeable_runs": purgeable,
         "purged_rows": purged,
     });
-    format!("{document:#}\n")
+    format!("{document}\n")
 }
 
 fn page(location: &Location, found: &Found) -> String {

@@ -15,7 +15,7 @@ pub struct Args {
     /// Target: an empty directory or database
     #[arg(long, value_name = "DIR|URL")]
     to: String,
-    /// Print one JSON document
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

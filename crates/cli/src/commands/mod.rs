@@ -7,11 +7,13 @@ pub mod backup;
 pub mod bench;
 pub mod channels;
 pub mod check;
+pub mod completion;
 pub mod control;
 pub mod doctor;
 pub mod graph;
 pub mod keys;
 pub mod login;
+pub mod man;
 pub mod mcp;
 pub mod mcp_servers;
 pub mod migrate;
@@ -31,6 +33,7 @@ pub mod tools;
 pub mod trigger;
 pub mod users;
 pub mod watch;
+pub mod workflow;
 pub mod workflows;
 
 use crate::client::Target;
@@ -70,17 +73,17 @@ impl From<Exit> for ExitCode {
 pub struct Common {
     #[command(flatten)]
     pub at: Target,
-    /// Print JSON: one document, or one object per line for lists
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
 
-/// Prints one value as a JSON document.
+/// Prints one value as JSON, on one line like every value of a list.
 fn document(value: &impl Serialize) -> anyhow::Result<()> {
-    Ok(writeln!(std::io::stdout().lock(), "{:#}", json!(value))?)
+    Ok(writeln!(std::io::stdout().lock(), "{}", json!(value))?)
 }
 
-/// Reports what was done: the result as a JSON document, or one line of text on standard error.
+/// Reports what was done: the result as JSON, or one line of text on standard error.
 fn confirm(result: &impl Serialize, as_json: bool, text: &str) -> anyhow::Result<Exit> {
     if as_json {
         document(result)?;

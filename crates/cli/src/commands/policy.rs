@@ -1,6 +1,6 @@
 //! `stepwell policy`: an organisation's rules for calls, which apply to all its workflows.
 
-use super::{Common, Exit, document, lines};
+use super::{Common, Exit, confirm, document, lines};
 use crate::backend::{Missing, with};
 use crate::draw::plain;
 use anyhow::{Context, bail};
@@ -70,8 +70,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         }
         Command::Delete { name, common } => with(&common.at, Missing::Refuse, async |backend| {
             backend.remove_policy(&name).await?;
-            eprintln!("{}", plain(&format!("the policy {name} is removed")));
-            Ok(Exit::Success)
+            let gone = serde_json::json!({"name": name, "deleted": true});
+            confirm(&gone, common.json, &format!("the policy {name} is removed"))
         }),
     }
 }

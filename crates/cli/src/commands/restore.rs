@@ -13,7 +13,7 @@ pub struct Args {
     from: PathBuf,
     #[command(flatten)]
     data: Data,
-    /// Print one JSON document
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -1,16 +1,16 @@
 //! `stepwell runs`, `show` and `events`: read runs on a server or in a data directory. Nothing is executed or changed.
 
-use super::Exit;
-use crate::backend::{Missing, with};
+use super::{Exit, document};
+use crate::backend::{Missing, RunRef, with};
 use crate::client::Target;
-use crate::describe::{brief, event, instant, length, waiting};
+use crate::describe::{brief, event, instant, length, listed_run, waiting};
 use crate::draw::plain;
 use anyhow::bail;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use stepwell_core::time::Millis;
-use stepwell_server::view::{Attempt, ErrorView, Run, RunFilters, RunSummary, Step};
+use stepwell_server::view::{Attempt, ErrorView, Run, RunFilters, Step};
 
 /// Maximum characters shown of an input or output.
 const BRIEF: usize = 200;
@@ -52,7 +52,7 @@ pub fn list(args: ListArgs) -> anyhow::Result<Exit> {
             filters.limit = Some(left);
             let page = backend.runs(&filters).await?;
             for run in &page.data {
-                writeln!(out, "{}", if json { json!(run).to_string() } else { listed(run) })?;
+                writeln!(out, "{}", if json { json!(run).to_string() } else { listed_run(run) })?;
             }
             left = left.saturating_sub(page.data.len() as u32);
             filters.cursor = page.next;
@@ -64,30 +64,26 @@ pub fn list(args: ListArgs) -> anyhow::Result<Exit> {
     })
 }
 
-fn listed(run: &RunSummary) -> String {
-    let took = run.finished_at.map(|end| format!("  {}", length(end.0.since(run.created_at.0)))).unwrap_or_default();
-    let created = instant(run.created_at.0);
-    let RunSummary { id, status, workflow, workflow_version, .. } = run;
-    plain(&format!("{id}  {status:<9}  {created}  {workflow} ({workflow_version}){took}"))
-}
-
 #[derive(clap::Args)]
 pub struct ShowArgs {
-    /// Run id, `run_…`
+    /// Run, by its id or a unique beginning or end of it
     #[arg(value_name = "RUN")]
-    run: String,
+    run: RunRef,
     #[command(flatten)]
     at: Target,
-    /// Print the whole run as one JSON document
+    /// Print the whole run as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn show(args: ShowArgs) -> anyhow::Result<Exit> {
     with(&args.at, Missing::Refuse, async |backend| {
-        let run = backend.run(&args.run).await?;
-        let text = if args.json { format!("{:#}\n", json!(run)) } else { page(&run) };
-        std::io::stdout().lock().write_all(text.as_bytes())?;
+        let run = backend.run(&args.run.find(backend).await?).await?;
+        if args.json {
+            document(&run)?;
+        } else {
+            std::io::stdout().lock().write_all(page(&run).as_bytes())?;
+        }
         Ok(Exit::Success)
     })
 }
@@ -144,9 +140,9 @@ fn message(error: &ErrorView) -> String {
 
 #[derive(clap::Args)]
 pub struct EventsArgs {
-    /// Run id, `run_…`
+    /// Run, by its id or a unique beginning or end of it
     #[arg(value_name = "RUN")]
-    run: String,
+    run: RunRef,
     #[command(flatten)]
     at: Target,
     /// Only events after this version of the run
@@ -159,10 +155,11 @@ pub struct EventsArgs {
 
 pub fn events(args: EventsArgs) -> anyhow::Result<Exit> {
     with(&args.at, Missing::Refuse, async |backend| {
+        let run = args.run.find(backend).await?;
         let mut out = std::io::stdout().lock();
         let mut after = args.after;
         loop {
-            let page = backend.events(&args.run, after).await?;
+            let page = backend.events(&run, after).await?;
             let Some(last) = page.last() else { return Ok(Exit::Success) };
             after = last.version;
             for one in &page {

@@ -101,7 +101,7 @@ pub async fn serve(
         () = &mut stop => return Ok(()),
     };
     let engine = embedded::engine(&home, reach, embedded::Connect::Yes)?;
-    let Home { store, location, config } = home;
+    let Home { store, location, config, .. } = home;
     let address = Address(directory.join("server.url"));
     let started = |served: &Served| {
         address.write(served.address);

@@ -3,7 +3,7 @@
 use super::run::Progress;
 use super::watch::{Watching, follow};
 use super::{Exit, document};
-use crate::backend::with_server;
+use crate::backend::{RunRef, with_server};
 use crate::client::{Call, Client, Target};
 use crate::draw::plain;
 use crate::input;
@@ -35,9 +35,9 @@ pub struct TriggerArgs {
 
 #[derive(clap::Args)]
 pub struct RerunArgs {
-    /// Run id, `run_…`
+    /// Run, by its id or a unique beginning or end of it
     #[arg(value_name = "RUN")]
-    run: String,
+    run: RunRef,
     /// Input instead of the original one: JSON, @FILE, `-` for standard input, or key=value (repeatable)
     #[arg(long, value_name = "INPUT")]
     input: Vec<String>,
@@ -56,7 +56,7 @@ struct Then {
     /// Follow the run to its end
     #[arg(long, conflicts_with = "wait")]
     watch: bool,
-    /// Print the API's response as one JSON document; with --watch, one event per line
+    /// Print the run as JSON; with --watch, one event per line
     #[arg(long)]
     json: bool,
 }
@@ -79,7 +79,8 @@ pub fn rerun(args: RerunArgs) -> anyhow::Result<Exit> {
     let input = if args.input.is_empty() { None } else { Some(input::input(&args.input)?) };
     let limit = args.then.limit()?;
     with_server(&args.at, async |client| {
-        let path = ["runs", &args.run, "rerun"];
+        let run = args.run.find_on(client).await?;
+        let path = ["runs", &run, "rerun"];
         let call = Call::post(&path);
         let call = match input {
             Some(input) => call.json(input),

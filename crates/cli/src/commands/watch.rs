@@ -3,7 +3,7 @@
 
 use super::run::{Output, Progress, ShownFact, Steps, result};
 use super::{Exit, document};
-use crate::backend::with_server;
+use crate::backend::{RunRef, with_server};
 use crate::client::{Client, Next, Stream, Target};
 use crate::describe;
 use crate::embedded::Ended;
@@ -19,9 +19,9 @@ const TICK: Duration = Duration::from_millis(100);
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Run id, `run_…`
+    /// Run, by its id or a unique beginning or end of it
     #[arg(value_name = "RUN")]
-    run: String,
+    run: RunRef,
     #[command(flatten)]
     at: Target,
     #[command(flatten)]
@@ -32,7 +32,8 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
     with_server(&args.at, async |client| {
         let progress = Progress::new(args.output.json, args.output.quiet);
         let option = args.at.option();
-        follow(client, &args.run, Watching { progress, after: None, limit: None, document: false, option }).await
+        let run = args.run.find_on(client).await?;
+        follow(client, &run, Watching { progress, after: None, limit: None, document: false, option }).await
     })
 }
 

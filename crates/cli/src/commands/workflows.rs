@@ -22,14 +22,17 @@ pub fn list(args: ListArgs) -> anyhow::Result<Exit> {
     with(&args.at, Missing::Refuse, async |backend| lines(&backend.workflows().await?, args.json, listed))
 }
 
-fn listed(workflow: &WorkflowSummary) -> String {
+pub fn listed(workflow: &WorkflowSummary) -> String {
     let WorkflowSummary { name, version, triggers, .. } = workflow;
-    let state = match (workflow.enabled, workflow.paused) {
+    format!("{name} ({version})  {}  {}", state(workflow), triggers.join(", "))
+}
+
+pub fn state(workflow: &WorkflowSummary) -> &'static str {
+    match (workflow.enabled, workflow.paused) {
         (false, _) => "disabled",
         (true, true) => "paused",
         (true, false) => "enabled",
-    };
-    format!("{name} ({version})  {state}  {}", triggers.join(", "))
+    }
 }
 
 #[derive(clap::Args)]
@@ -39,7 +42,7 @@ pub struct SwitchArgs {
     workflow: String,
     #[command(flatten)]
     at: Target,
-    /// Print the workflow as one JSON document
+    /// Print the workflow as JSON
     #[arg(long)]
     json: bool,
 }
@@ -62,7 +65,7 @@ pub struct HoldArgs {
     concurrency_key: Option<String>,
     #[command(flatten)]
     at: Target,
-    /// Print the workflow as one JSON document
+    /// Print the workflow as JSON
     #[arg(long)]
     json: bool,
 }

@@ -5,12 +5,16 @@
 
 mod apply;
 mod channels;
+mod check;
 mod decide;
 #[path = "../durable/harness.rs"]
 #[allow(dead_code, reason = "shared with the tests of durable runs, which use all of it")]
 mod harness;
+mod ids;
 mod lost;
 mod people;
 mod served;
+mod shape;
 mod start;
 mod switches;
+mod versions;

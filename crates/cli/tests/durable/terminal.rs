@@ -229,3 +229,25 @@ fn a_person_says_what_became_of_a_call_that_may_not_be_made_twice() {
         place.sound();
     }
 }
+
+#[test]
+fn the_items_of_a_for_each_share_a_line() {
+    let (place, server) = (Installation::new(), Server::start());
+    server.hold();
+    let file = place.file(
+        "all.yaml",
+        &format!(
+            "name: all\ntasks:\n  all:\n    for_each: [1, 2, 3]\n    max_parallel: 3\n    tasks:\n      \
+             send: {{url: \"{}\"}}\n      odd: {{needs: send, if: \"item > 3\", tool: now}}\n",
+            server.url
+        ),
+    );
+    let mut terminal = Terminal::start(&place, &["run", &file]);
+    server.await_requests(3);
+    terminal.until("0 of 3 done, active: send ×3");
+    server.release();
+    terminal.until("3 items");
+    let shown = terminal.ends(0);
+    assert!(!shown.contains("all[0]"), "{shown}");
+    place.sound();
+}

@@ -1,5 +1,5 @@
-//! What a definition uses and the organisation does not have: tools, connections, saved queries, child workflows. It may be
-//! there before the workflow runs, so these are warnings.
+//! What a definition uses and the organisation does not have: tools, connections, saved queries, child workflows. It may
+//! be there before the workflow runs, so these are warnings.
 
 use super::Workflows;
 use crate::access::Right;
@@ -21,11 +21,11 @@ impl Workflows<'_> {
     /// Needs the right to read.
     pub async fn missing(&self, checked: &Checked) -> Result<Vec<Fault>, Error> {
         self.caller.check(Right::Read)?;
-        let found = tokio::time::timeout(TIMEOUT, self.look_up(checked)).await;
+        let found = tokio::time::timeout(TIMEOUT, self.find_missing(checked)).await;
         found.unwrap_or_else(|_| Ok(Vec::new()))
     }
 
-    async fn look_up(&self, checked: &Checked) -> Result<Vec<Fault>, Error> {
+    async fn find_missing(&self, checked: &Checked) -> Result<Vec<Fault>, Error> {
         let mut faults = Vec::new();
         for step in &checked.definition.graph.steps {
             for message in self.missing_for(step, &checked.definition.name).await? {

@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, requires = "database", value_delimiter = ',', default_value = "1",
           value_parser = clap::value_parser!(u32).range(1..=16))]
     nodes: Vec<u32>,
-    /// Print one JSON document
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }

@@ -123,11 +123,11 @@ impl Report {
         let history = self.history.as_ref().map(History::json);
         let triggers = self.triggers.as_ref().map(Triggers::json);
         if let Some(postgres) = &self.postgres {
-            println!("{}", serde_json::to_string_pretty(&postgres.json())?);
+            println!("{}", postgres.json());
             return Ok(());
         }
         let all = json!({"workloads": workloads, "sleepers": sleepers, "triggers": triggers, "history": history});
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        println!("{all}");
         Ok(())
     }
 }

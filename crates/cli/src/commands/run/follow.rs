@@ -164,6 +164,7 @@ impl<'a> Follow<'a> {
         // The earlier facts of a child are hidden if those of its parent are.
         let shown = if self.runs[*run].shown > 0 { self.newest(id).await? } else { 0 };
         self.prefixes.push(format!("{}{} › ", self.prefixes[*run], super::steps::shown(path)));
+        self.steps.child_of(self.runs.len(), *run, path);
         self.runs.push(Followed { id, public: row.public, read: 0, shown, ended: false });
         self.known.insert(attempt);
         Ok(())

@@ -13,6 +13,7 @@ pub use session::{Output, Session, result};
 pub use steps::Steps;
 
 use super::Exit;
+use crate::backend::RunRef;
 use crate::embedded::{self, Found};
 use crate::home::Data;
 use crate::source::Source;
@@ -35,9 +36,9 @@ pub struct Args {
     /// Idempotency key: repeated requests with the same key start only one run
     #[arg(long, conflicts_with = "resume")]
     key: Option<String>,
-    /// Continue an unfinished run to its end
+    /// Continue an unfinished run to its end; its id, or a unique beginning or end of it
     #[arg(long, value_name = "RUN")]
-    resume: Option<String>,
+    resume: Option<RunRef>,
     #[command(flatten)]
     data: Data,
     #[command(flatten)]
@@ -56,7 +57,7 @@ async fn go(args: &Args, input: Value, sources: &[Source]) -> anyhow::Result<Exi
     let home = if args.resume.is_some() { args.data.open_existing().await? } else { args.data.open().await? };
     // Find the run before anything starts.
     let resumed = match &args.resume {
-        Some(run) => Some(embedded::find(&*home.store, run).await?),
+        Some(run) => Some(embedded::find(&*home.store, &run.find_in(&home).await?).await?),
         None => None,
     };
     let mut session = Session::start(&home, &args.data, &args.output, resumed.as_ref()).await?;

@@ -46,7 +46,11 @@ impl Screen {
         self.above.push(fit(text, columns));
     }
 
+    /// Items of a for_each share its line: of their steps, only failures are shown.
     pub fn done(&mut self, prefix: &str, done: &Done) {
+        if done.in_item && matches!(done.status, "success" | "skipped" | "cancelled") {
+            return;
+        }
         let (icon, colour) = match done.status {
             "success" => ('✓', Colour::Green),
             "skipped" | "cancelled" => ('–', Colour::Dim),
@@ -74,15 +78,17 @@ impl Screen {
         self.frame += 1;
         let (_, rows) = size();
         let room = rows.saturating_sub(2).max(1);
-        let mut live: Vec<String> = steps.iter().take(room).map(|step| self.active(step, prefixes, now)).collect();
-        if steps.len() > room {
+        let rows: Vec<&Step> = steps.iter().filter(|step| step.item_of.is_none()).collect();
+        let mut live: Vec<String> =
+            rows.iter().take(room).map(|step| self.active(step, &items(step, steps), prefixes, now)).collect();
+        if rows.len() > room {
             live.pop();
-            live.push(format!("  … and {} more active", steps.len() + 1 - room));
+            live.push(format!("  … and {} more active", rows.len() + 1 - room));
         }
         self.show(&live);
     }
 
-    fn active(&self, step: &Step, prefixes: &[String], now: Time) -> String {
+    fn active(&self, step: &Step, items: &str, prefixes: &[String], now: Time) -> String {
         let left =
             |until: Time| if until > now { format!(", {} left", length(until.since(now))) } else { String::new() };
         let doing = match &step.doing {
@@ -93,7 +99,7 @@ impl Screen {
             Doing::Approval => "waiting for approval".to_string(),
             Doing::Verdict => "waiting for a verdict".to_string(),
             Doing::Child => "running a child".to_string(),
-            Doing::Scope { ended, count: Some(count), .. } => format!("{ended} of {count} done"),
+            Doing::Scope { ended, count: Some(count), .. } => format!("{ended} of {count} done{items}"),
             Doing::Scope { begun, count: None, .. } => format!("pass {begun}"),
         };
         let attempt = if step.attempt > 1 { format!("  attempt {}", step.attempt) } else { String::new() };
@@ -162,6 +168,28 @@ impl Screen {
         self.show(&[]);
         logging::release();
     }
+}
+
+/// What the items of a for_each are doing: `, active: send ×3, check`.
+fn items(each: &Step, steps: &[Step]) -> String {
+    let mut active: Vec<(&str, usize)> = Vec::new();
+    let inside = |step: &&Step| step.item_of.as_ref().is_some_and(|of| (of.run, &of.path) == (each.run, &each.path));
+    // Scopes inside an item say nothing that their steps do not say.
+    for step in steps.iter().filter(inside).filter(|step| !matches!(step.doing, Doing::Scope { .. })) {
+        let name = step.path.rsplit('.').next().unwrap_or_default();
+        match active.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count += 1,
+            None => active.push((name, 1)),
+        }
+    }
+    if active.is_empty() {
+        return String::new();
+    }
+    let named = |(name, count): &(&str, usize)| match count {
+        1 => shown(name),
+        _ => format!("{} ×{count}", shown(name)),
+    };
+    format!(", active: {}", active.iter().map(named).collect::<Vec<_>>().join(", "))
 }
 
 fn name(prefix: &str, path: &str) -> String {

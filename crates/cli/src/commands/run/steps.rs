@@ -1,5 +1,6 @@
 //! The state of a run's steps, derived from its facts: only what the progress display shows.
 
+use std::collections::HashMap;
 use stepwell_core::fact::{Fact, Wait};
 use stepwell_core::run::StoredFact;
 use stepwell_core::time::Time;
@@ -18,7 +19,16 @@ pub struct Step {
     pub since: Time,
     /// Whether a child run does the work.
     pub child: bool,
+    /// The for_each whose item it belongs to; of several, the outermost.
+    pub item_of: Option<Each>,
     pub doing: Doing,
+}
+
+/// A for_each of one of the followed runs, by its path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Each {
+    pub run: usize,
+    pub path: String,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -51,12 +61,16 @@ pub struct Done {
     pub status: &'static str,
     pub took: Option<stepwell_core::time::Millis>,
     pub note: String,
+    /// Whether it belongs to an item of a for_each.
+    pub in_item: bool,
 }
 
 #[derive(Default)]
 pub struct Steps {
     /// In the order they were entered.
     pub active: Vec<Step>,
+    /// Child runs that items of a for_each have started.
+    children: HashMap<usize, Each>,
 }
 
 impl Steps {
@@ -72,8 +86,9 @@ impl Steps {
                     Wait::Child { .. } => Doing::Child,
                     Wait::Scope { count } => Doing::Scope { begun: 0, ended: 0, count },
                 };
-                let child = doing == Doing::Child;
-                self.active.push(Step { run, path: step.clone(), attempt: *attempt, since: at, child, doing });
+                let (child, item_of) = (doing == Doing::Child, self.item_of(run, step));
+                let path = step.clone();
+                self.active.push(Step { run, path, attempt: *attempt, since: at, child, item_of, doing });
             }
             Fact::Retrying { step, due, failure, .. } => {
                 self.update(run, step, |s| s.doing = Doing::Pausing { until: *due, why: failure.message.to_string() });
@@ -87,14 +102,26 @@ impl Steps {
             Fact::Opened { step, .. } => self.update(run, step, |s| s.count(1, 0)),
             Fact::Closed { step, .. } => self.update(run, step, |s| s.count(0, 1)),
             Fact::Finished { step, attempt, status, failure, .. } => {
-                let note = failure.as_ref().map(|failure| failure.message.to_string()).unwrap_or_default();
+                let in_item = self.item_of(run, step).is_some();
                 let was = self.remove(run, step);
-                let took = was.map(|was| at.since(was.since));
-                return vec![Done { path: step.clone(), attempt: *attempt, status: status.name(), took, note }];
+                let took = was.as_ref().map(|was| at.since(was.since));
+                let note = match (failure, was.map(|was| was.doing)) {
+                    (Some(failure), _) => failure.message.to_string(),
+                    (None, Some(Doing::Scope { ended, count: Some(_), .. })) => items(ended),
+                    (None, _) => String::new(),
+                };
+                return vec![Done {
+                    path: step.clone(),
+                    attempt: *attempt,
+                    status: status.name(),
+                    took,
+                    note,
+                    in_item,
+                }];
             }
             Fact::Skipped { step, reason, .. } => {
-                let note = crate::describe::word(reason);
-                return vec![Done { path: step.clone(), attempt: 0, status: "skipped", took: None, note }];
+                let (note, in_item) = (crate::describe::word(reason), self.item_of(run, step).is_some());
+                return vec![Done { path: step.clone(), attempt: 0, status: "skipped", took: None, note, in_item }];
             }
             Fact::Ended { .. } => return self.cancel(run, at),
             Fact::Created { .. }
@@ -107,6 +134,25 @@ impl Steps {
             | Fact::Adopted { .. } => {}
         }
         Vec::new()
+    }
+
+    /// A child run was started by an attempt of this step.
+    pub fn child_of(&mut self, child: usize, run: usize, path: &str) {
+        if let Some(each) = self.item_of(run, path) {
+            self.children.insert(child, each);
+        }
+    }
+
+    fn item_of(&self, run: usize, path: &str) -> Option<Each> {
+        if let Some(each) = self.children.get(&run) {
+            return Some(each.clone());
+        }
+        let around = |step: &&Step| {
+            let inside = path.strip_prefix(step.path.as_str()).is_some_and(|rest| rest.starts_with('['));
+            step.run == run && inside && matches!(step.doing, Doing::Scope { count: Some(_), .. })
+        };
+        let outermost = self.active.iter().filter(around).min_by_key(|step| step.path.len())?;
+        Some(Each { run, path: outermost.path.clone() })
     }
 
     fn update(&mut self, run: usize, path: &str, change: impl FnOnce(&mut Step)) {
@@ -126,6 +172,7 @@ impl Steps {
         self.active = others;
         let done = |step: Step| Done {
             took: Some(at.since(step.since)),
+            in_item: step.item_of.is_some(),
             path: step.path,
             attempt: step.attempt,
             status: "cancelled",
@@ -142,6 +189,10 @@ impl Step {
             *ended += more_ended;
         }
     }
+}
+
+fn items(count: u32) -> String {
+    if count == 1 { "1 item".into() } else { format!("{count} items") }
 }
 
 /// A path as an author would write it.
@@ -184,6 +235,33 @@ mod tests {
         let (steps, ended) = feed(&facts);
         assert!(steps.active.is_empty());
         assert_eq!(ended, ["a success 3s"]);
+    }
+
+    #[test]
+    fn steps_of_items_belong_to_the_outermost_for_each() {
+        let entered = |step: &str, wait: Value| {
+            let mut fact = json!({"type": "entered", "step": step, "attempt": 1});
+            fact.as_object_mut().unwrap().extend(wait.as_object().unwrap().clone());
+            fact
+        };
+        let (scope, call) = (json!({"wait": "scope", "count": 2}), json!({"wait": "executor"}));
+        let (mut steps, _) = feed(&[
+            entered("all", scope.clone()),
+            json!({"type": "opened", "step": "all", "index": 0}),
+            entered("all[0].each", scope),
+            entered("all[0].each[1].send", call.clone()),
+            entered("allow", call.clone()),
+        ]);
+        let of: Vec<Option<&str>> =
+            steps.active.iter().map(|step| step.item_of.as_ref().map(|each| each.path.as_str())).collect();
+        assert_eq!(of, [None, Some("all"), Some("all"), None]);
+        steps.child_of(1, 0, "all[0].each[1].send");
+        let fact: StoredFact = serde_json::from_value(entered("inner", call)).unwrap();
+        steps.apply(1, Time(9), &fact);
+        assert_eq!(steps.active.last().unwrap().item_of, Some(Each { run: 0, path: "all".into() }));
+        let end = json!({"type": "finished", "step": "all", "attempt": 1, "status": "success", "exit": "done"});
+        let done = steps.apply(0, Time(9), &serde_json::from_value(end).unwrap());
+        assert_eq!((done[0].note.as_str(), done[0].in_item), ("0 items", false));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub struct Args {
     /// Disable crashes, repeated and late events, and random failures
     #[arg(long)]
     calm: bool,
-    /// Print one JSON document per run
+    /// Print one JSON object per run
     #[arg(long)]
     json: bool,
 }
