@@ -118,6 +118,7 @@ impl Scene<'_> {
         vec![
             ("Workflows::define", workflows.define(source()).await.map(drop)),
             ("Workflows::define_after", workflows.define_after(source(), Some(1)).await.map(drop)),
+            ("Workflows::missing", workflows.missing(&checked).await.map(drop)),
             ("Workflows::define_checked", workflows.define_checked(checked, None).await.map(drop)),
             ("Workflows::check_only", workflows.check_only(source()).await.map(drop)),
             ("Workflows::check_named", workflows.check_named(source()).await.map(drop)),
@@ -134,6 +135,7 @@ impl Scene<'_> {
             ("Workflows::version", workflows.version("w", 1).await.map(drop)),
             ("Workflows::delete", workflows.delete("w").await),
             ("Workflows::enable", workflows.enable("w", false).await),
+            ("Workflows::assign", workflows.assign("w", Some("s".into())).await),
             ("Workflows::pause", workflows.pause("w", None).await),
             ("Workflows::resume", workflows.resume("w", None).await),
             ("Workflows::schedule", workflows.schedule("w").await.map(drop)),
