@@ -30,7 +30,8 @@ fn step(n: usize, args: &Value) -> SpecStep {
 fn build(steps: Vec<SpecStep>, edges: Vec<(usize, usize)>) -> Graph {
     let edge = |(from, to)| SpecEdge { from, handle: Handle::SUCCESS, to, origin: Origin(0) };
     let edges = edges.into_iter().map(edge).collect();
-    let spec = Spec { dialect: Dialect::Tasks, origin: Origin(0), steps, edges, output: None, max_iterations: 1_000 };
+    let (dialect, origin) = (Dialect::Tasks, Origin(0));
+    let spec = Spec { dialect, origin, vars: Vec::new(), steps, edges, output: None, max_iterations: 1_000 };
     Graph::build(spec).expect("a good graph")
 }
 
