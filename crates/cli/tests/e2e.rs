@@ -586,8 +586,7 @@ fn a_bad_script_or_input_is_refused_with_help() {
 
 #[test]
 fn the_largest_number_in_a_condition_can_be_simulated() {
-    let definition =
-        "name: n\ntasks:\n  a: {tool: t}\n  b: {needs: a, tool: t, if: tasks.a.body == 9223372036854775807}\n";
+    let definition = "name: n\ntasks: {a: {tool: t}, b: {needs: a, tool: t, if: tasks.a.body == 9223372036854775807}}";
     stepwell(&["check", "-"], definition).expect(0);
     simulate(definition, &["--runs", "5"]).expect(0);
 }

@@ -148,7 +148,7 @@ fn told(log: &Path, what: &str) {
 }
 
 #[test]
-fn a_server_is_told_what_nobody_waits_for_through_a_crash_of_this_side() {
+fn a_server_is_told_what_is_not_awaited_through_a_crash_of_this_side() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let apart = Apart::noting(Some(&log));

@@ -101,7 +101,7 @@ pub enum Effect {
         at: At,
         attempt: u32,
     },
-    /// Tell the callee that nobody waits any more for what a suspended call left there.
+    /// Tell the callee that what a suspended call left there is no longer awaited.
     Abandon {
         at: At,
         attempt: u32,
@@ -110,7 +110,7 @@ pub enum Effect {
     },
 }
 
-/// Why nobody waits for a suspended call any more.
+/// Why a suspended call is no longer awaited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Abandon {
     /// A user denied the question that the callee asked.

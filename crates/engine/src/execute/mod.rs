@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `slots.rs`, `dispatch.rs` | the limit of concurrent attempts; an attempt from its claim to its report |
 //! | `step.rs` | the contract with step kinds |
-//! | `abandon.rs` | telling services that nobody waits any more for what a call left there |
+//! | `abandon.rs` | telling services that what a call left there is no longer awaited |
 //! | `permit.rs`, `policies.rs`, `rate_limit.rs` | checks before each call: rights, policies, approvals, rate limits |
 //! | `host_guard.rs`, `secret_access.rs` | the same checks for requests and secrets during a call |
 //! | `call_audit.rs`, `trace.rs` | audit rows for calls; trace ids |

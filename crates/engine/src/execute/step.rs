@@ -28,7 +28,7 @@ pub trait StepKind: Send + Sync {
         Ok(self.run(call).await)
     }
 
-    /// Tells the called service that nobody waits for a suspended attempt any more. The call has the attempt's note. If
+    /// Tells the called service that a suspended attempt is no longer awaited. The call has the attempt's note. If
     /// the service is not there, the error says so, and this is tried again later.
     async fn abandon(&self, _call: StepCall, _reason: Abandon) -> Result<(), String> {
         Ok(())

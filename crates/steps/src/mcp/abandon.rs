@@ -1,4 +1,4 @@
-//! Tells a server that nobody waits any more for what a suspended call left there: an open question is declined or
+//! Tells a server that what a suspended call left there is no longer awaited: an open question is declined or
 //! cancelled, a task is cancelled.
 
 use super::Upstreams;
@@ -57,7 +57,7 @@ fn refusal(note: &Note, args: &Value, reason: Abandon, upstream: &Upstream) -> O
     Some(ClientRequest::CallToolRequest(CallToolRequest::new(params)))
 }
 
-/// Sends a request whose result nobody needs. A refusal is as good: the server knows.
+/// Sends a request whose result is not needed. A refusal is as good: the server knows.
 async fn told(sender: &Sender<'_>, link: &Link, request: ClientRequest) -> Result<(), String> {
     match sender.send(link, request).await.0 {
         Err(RequestError::Unsent(why) | RequestError::Lost(why)) => Err(why),

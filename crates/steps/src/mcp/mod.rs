@@ -3,7 +3,7 @@
 //! Each server has a supervisor (`supervise`). It connects (`connect`, with `child` and `probe` or `http` and `client`,
 //! and `secrets`), lists the tools (`list`), and reconnects when the connection ends. A call (`call`) looks up its tool
 //! here, by organisation and name, and uses the current connection (`absent`: or waits for it). `result` reads what a
-//! tool returns, `deferred` handles questions and tasks, `abandon` tells servers that nobody waits for them any more,
+//! tool returns, `deferred` handles questions and tasks, `abandon` tells servers that they are no longer awaited,
 //! `progress` collects notifications.
 //!
 //! Not here: authorisation (the engine's grants and policies) and accepting tools (the engine's commands).

@@ -202,7 +202,7 @@ async fn the_timeout_of_the_author_bounds_questions_and_tasks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_told_that_nobody_waits_any_more() {
+async fn a_server_is_told_that_a_call_is_not_awaited_any_more() {
     let place = tempfile::tempdir().unwrap();
     let log = place.path().join("log");
     let harness = Harness::new(vec![bad(&[("LOG", log.to_str().unwrap())])]);
