@@ -52,15 +52,14 @@ fn a_call_counts_once() {
 #[test]
 fn a_long_call_is_truncated_and_marked_or_refused_as_configured() {
     const LIMIT: usize = 256 * 1024;
-    let place = Installation::new();
-    let server = place.serve();
     let long = json!({"text": "ä".repeat(LIMIT)}).to_string();
     for (early, kind, body, expected) in [
         (false, "application/json", long.as_bytes(), LIMIT - 1),
         (true, "text/plain", &vec![b'x'; LIMIT + 1], LIMIT),
         (false, "image/png", &vec![255; 2 * LIMIT], LIMIT.div_ceil(3) * 4),
     ] {
-        let outside = Outside::start();
+        let (place, outside) = (Installation::new(), Outside::start());
+        let server = place.serve();
         if early {
             outside.hold("/tell");
         }
@@ -74,11 +73,11 @@ fn a_long_call_is_truncated_and_marked_or_refused_as_configured() {
         assert_eq!(end["tasks"]["heard"]["is_truncated"], true, "{kind}");
         assert_eq!(end["output"].as_str().map(str::len), Some(expected), "{kind}");
     }
-    let outside = Outside::start();
+    let (place, outside) = (Installation::new(), Outside::start());
+    let server = place.serve();
     let (run, to) = told(&server, &outside, "1h");
     server.without_key().send("POST", &to, &[("content-type", "text/plain")], Some(vec![b'x'; LIMIT])).is(200);
     assert_eq!(server.api.end(&run)["output"].as_str().map(str::len), Some(LIMIT));
-    server.stop();
     let place = Installation::new().config("limits: {long_callbacks: refuse}");
     let server = place.serve();
     let outside = Outside::start();
