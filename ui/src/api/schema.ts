@@ -659,7 +659,8 @@ export interface paths {
         put?: never;
         /**
          * Start a new run with the same input
-         * @description If there is a body, it replaces the input.
+         * @description If there is a body, it replaces the input. With `wait`: 200 with the finished run, or 202 with the running one when
+         *     the time is up.
          */
         post: operations["post_runs_run_rerun"];
         delete?: never;
@@ -675,10 +676,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Which steps a retry under the newest version would keep, and which would run again */
+        /** Which steps a retry would keep, and which would run again */
         get: operations["get_runs_run_retry"];
         put?: never;
-        /** Retry a run that failed, timed out or was cancelled: steps that did not succeed run again */
+        /**
+         * Retry a run that failed, timed out or was cancelled: steps that did not succeed run again
+         * @description With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
+         */
         post: operations["post_runs_run_retry"];
         delete?: never;
         options?: never;
@@ -974,7 +978,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Run an unsaved definition, separately from real runs */
+        /**
+         * Run an unsaved definition, separately from real runs
+         * @description The definition needs no name. With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
+         */
         post: operations["post_test_runs"];
         delete?: never;
         options?: never;
@@ -1099,7 +1106,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A workflow with its definition */
+        /** A workflow with its definition. A deleted one is found by its id */
         get: operations["get_workflows_id"];
         /**
          * Create the next version of a workflow, or the first
@@ -1107,12 +1114,12 @@ export interface paths {
          */
         put: operations["put_workflows_id"];
         post?: never;
-        /** Delete a workflow; running runs finish */
+        /** Delete a workflow; running runs finish, and it can be restored */
         delete: operations["delete_workflows_id"];
         options?: never;
         head?: never;
         /**
-         * Enable or disable a workflow
+         * Enable or disable a workflow, or make it a part of a set
          * @description A disabled workflow refuses triggers and skips its schedule. Nothing is deleted.
          */
         patch: operations["patch_workflows_id"];
@@ -1163,6 +1170,26 @@ export interface paths {
         put?: never;
         /** Hold new runs of a workflow, or of one concurrency key: they are accepted and wait in the queue */
         post: operations["post_workflows_id_pause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workflows/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a deleted workflow, by its id or by the name of the one that was deleted last
+         * @description It gets its schedules back, and new webhook URLs. 409 while another workflow has its name.
+         */
+        post: operations["post_workflows_id_restore"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1898,9 +1925,9 @@ export interface components {
         };
         /** @description A response: the result is in `data`. */
         Data_RetryPreview: {
-            /** @description What a retry under the newest version would keep. */
+            /** @description What a retry would keep. */
             data: {
-                /** @description Steps that would run again. */
+                /** @description Steps that would run again; those inside a loop that is only continued, by path. */
                 again: string[];
                 /** @description Steps whose results are kept. */
                 stands: string[];
@@ -1970,6 +1997,8 @@ export interface components {
                 /** @description Why its open approvals may not reach anyone who can answer them. */
                 warnings?: components["schemas"]["Warning"][];
                 workflow: string;
+                /** @description The workflow was deleted since. */
+                workflow_deleted_at?: components["schemas"]["Instant"];
                 workflow_id: string;
                 /** Format: int32 */
                 workflow_version: number;
@@ -2105,9 +2134,14 @@ export interface components {
             /** @description A workflow as lists show it. */
             data: {
                 created_by: string;
+                /** @description Deleted workflows can be restored. */
+                deleted_at?: components["schemas"]["Instant"];
                 description?: string | null;
+                /** @description Of a new workflow: the one of the same name that was deleted last. */
+                earlier?: components["schemas"]["EarlierWorkflow"];
                 enabled: boolean;
                 id: string;
+                /** @description When its first version was stored. */
                 inserted_at: components["schemas"]["Instant"];
                 labels: {
                     [key: string]: string;
@@ -2115,12 +2149,16 @@ export interface components {
                 name: string;
                 /** @description Whether new runs wait until it is resumed. */
                 paused: boolean;
+                /** @description The set of definitions that it belongs to, if it was applied as a part of one. */
+                set?: string | null;
                 /** Format: int32 */
                 task_count: number;
                 /** @description The first of `triggers`. */
                 trigger: string;
                 /** @description api, webhook, cron or at. */
                 triggers: string[];
+                /** @description When this version was stored. */
+                updated_at: components["schemas"]["Instant"];
                 /** Format: int32 */
                 version: number;
             };
@@ -2162,6 +2200,11 @@ export interface components {
         DefinedView: {
             data: components["schemas"]["WorkflowSummary"];
             warnings?: components["schemas"]["FaultView"][];
+        };
+        /** @description A deleted workflow whose name another one has now. */
+        EarlierWorkflow: {
+            deleted_at: components["schemas"]["Instant"];
+            id: string;
         };
         /** @enum {string} */
         EffectName: "allow" | "require_approval" | "deny";
@@ -2811,6 +2854,8 @@ export interface components {
                 started_at?: components["schemas"]["Instant"] | null;
                 status: string;
                 workflow: string;
+                /** @description The workflow was deleted since. */
+                workflow_deleted_at?: components["schemas"]["Instant"];
                 workflow_id: string;
                 /** Format: int32 */
                 workflow_version: number;
@@ -2891,9 +2936,14 @@ export interface components {
         Page_WorkflowSummary: {
             data: {
                 created_by: string;
+                /** @description Deleted workflows can be restored. */
+                deleted_at?: components["schemas"]["Instant"];
                 description?: string | null;
+                /** @description Of a new workflow: the one of the same name that was deleted last. */
+                earlier?: components["schemas"]["EarlierWorkflow"];
                 enabled: boolean;
                 id: string;
+                /** @description When its first version was stored. */
                 inserted_at: components["schemas"]["Instant"];
                 labels: {
                     [key: string]: string;
@@ -2901,12 +2951,16 @@ export interface components {
                 name: string;
                 /** @description Whether new runs wait until it is resumed. */
                 paused: boolean;
+                /** @description The set of definitions that it belongs to, if it was applied as a part of one. */
+                set?: string | null;
                 /** Format: int32 */
                 task_count: number;
                 /** @description The first of `triggers`. */
                 trigger: string;
                 /** @description api, webhook, cron or at. */
                 triggers: string[];
+                /** @description When this version was stored. */
+                updated_at: components["schemas"]["Instant"];
                 /** Format: int32 */
                 version: number;
             }[];
@@ -3080,9 +3134,9 @@ export interface components {
         Received: {
             received: boolean;
         };
-        /** @description What a retry under the newest version would keep. */
+        /** @description What a retry would keep. */
         RetryPreview: {
-            /** @description Steps that would run again. */
+            /** @description Steps that would run again; those inside a loop that is only continued, by path. */
             again: string[];
             /** @description Steps whose results are kept. */
             stands: string[];
@@ -3153,6 +3207,8 @@ export interface components {
             /** @description Why its open approvals may not reach anyone who can answer them. */
             warnings?: components["schemas"]["Warning"][];
             workflow: string;
+            /** @description The workflow was deleted since. */
+            workflow_deleted_at?: components["schemas"]["Instant"];
             workflow_id: string;
             /** Format: int32 */
             workflow_version: number;
@@ -3221,6 +3277,8 @@ export interface components {
             started_at?: components["schemas"]["Instant"] | null;
             status: string;
             workflow: string;
+            /** @description The workflow was deleted since. */
+            workflow_deleted_at?: components["schemas"]["Instant"];
             workflow_id: string;
             /** Format: int32 */
             workflow_version: number;
@@ -3433,9 +3491,14 @@ export interface components {
         /** @description A workflow as lists show it. */
         WorkflowSummary: {
             created_by: string;
+            /** @description Deleted workflows can be restored. */
+            deleted_at?: components["schemas"]["Instant"];
             description?: string | null;
+            /** @description Of a new workflow: the one of the same name that was deleted last. */
+            earlier?: components["schemas"]["EarlierWorkflow"];
             enabled: boolean;
             id: string;
+            /** @description When its first version was stored. */
             inserted_at: components["schemas"]["Instant"];
             labels: {
                 [key: string]: string;
@@ -3443,18 +3506,28 @@ export interface components {
             name: string;
             /** @description Whether new runs wait until it is resumed. */
             paused: boolean;
+            /** @description The set of definitions that it belongs to, if it was applied as a part of one. */
+            set?: string | null;
             /** Format: int32 */
             task_count: number;
             /** @description The first of `triggers`. */
             trigger: string;
             /** @description api, webhook, cron or at. */
             triggers: string[];
+            /** @description When this version was stored. */
+            updated_at: components["schemas"]["Instant"];
             /** Format: int32 */
             version: number;
         };
         /** @description Settings that can change without a new version. */
         WorkflowSwitch: {
-            enabled: boolean;
+            /** @default null */
+            enabled: boolean | null;
+            /**
+             * @description The set of definitions that it belongs to; empty for none.
+             * @default null
+             */
+            set: string | null;
         };
         /** @description A workflow that is exposed as a tool. */
         WorkflowToolView: {
@@ -3659,7 +3732,10 @@ export interface operations {
     };
     post_check: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Warn also about what the definition uses and this installation does not have */
+                missing?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -4696,8 +4772,14 @@ export interface operations {
     };
     post_runs_run_rerun: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same */
+                wait?: string;
+            };
+            header?: {
+                /** @description `wait=30` waits up to 30 seconds for the end */
+                Prefer?: string | null;
+            };
             path: {
                 /** @description Id of the run */
                 run: string;
@@ -4711,6 +4793,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Finished in time */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RunWithId"];
+                };
+            };
             /** @description Started */
             201: {
                 headers: {
@@ -4720,11 +4811,23 @@ export interface operations {
                     "application/json": components["schemas"]["Data_Triggered"];
                 };
             };
+            /** @description Started, and not finished in time */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RunWithId"];
+                };
+            };
         };
     };
     get_runs_run_retry: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Under the newest version of the workflow instead of the run's own */
+                newest?: boolean;
+            };
             header?: never;
             path: {
                 /** @description Id of the run */
@@ -4747,8 +4850,14 @@ export interface operations {
     };
     post_runs_run_retry: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same */
+                wait?: string;
+            };
+            header?: {
+                /** @description `wait=30` waits up to 30 seconds for the end */
+                Prefer?: string | null;
+            };
             path: {
                 /** @description Id of the run */
                 run: string;
@@ -4761,13 +4870,22 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The run continues */
+            /** @description The run continues, or finished in time */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Data_Run"];
+                };
+            };
+            /** @description The run continues, and did not finish in time */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RunWithId"];
                 };
             };
         };
@@ -5239,8 +5357,14 @@ export interface operations {
     };
     post_test_runs: {
         parameters: {
-            query?: never;
-            header?: never;
+            query?: {
+                /** @description How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same */
+                wait?: string;
+            };
+            header?: {
+                /** @description `wait=30` waits up to 30 seconds for the end */
+                Prefer?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5250,6 +5374,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Finished in time */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RunWithId"];
+                };
+            };
             /** @description Started */
             201: {
                 headers: {
@@ -5257,6 +5390,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Data_Triggered"];
+                };
+            };
+            /** @description Started, and not finished in time */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RunWithId"];
                 };
             };
         };
@@ -5444,6 +5586,8 @@ export interface operations {
                 label?: string;
                 /** @description Part of the name. */
                 q?: string;
+                /** @description Deleted workflows instead of the others, latest deletion first. */
+                deleted?: boolean;
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -5689,6 +5833,29 @@ export interface operations {
         };
         responses: {
             /** @description Held */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_WorkflowSummary"];
+                };
+            };
+        };
+    };
+    post_workflows_id_restore: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id or name */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Restored */
             200: {
                 headers: {
                     [name: string]: unknown;
