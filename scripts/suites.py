@@ -29,7 +29,7 @@ BUSY = ["server", "properties", "simulation", "conformance", "gates", "identity"
 VERBOSE = ["abuse", "chaos", "kill", "power_cut", "properties", "simulation"]
 # Suites that run on either store, and so on PostgreSQL too.
 EITHER_STORE = [
-    "running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript", "mcp (cli)", "gates",
+    "running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript", "mcp (cli)",
     "identity", "nodes",
 ]
 
