@@ -1,5 +1,6 @@
 //! HTTP steps: `url, method, headers, body, form`.
 
+use super::calls::is_object_or_template;
 use super::{ParsedKind, Rules};
 use crate::code;
 use crate::draft::{Draft, Place};
@@ -42,7 +43,7 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         }
         (Some(body), None) => input.put("body", body),
         (None, Some(form)) => {
-            if !matches!(form.node.value, Value::Map(_) | Value::String(_)) {
+            if !is_object_or_template(&form) {
                 draft.wrong_type(&form, "an object");
             }
             input.put("form", form);

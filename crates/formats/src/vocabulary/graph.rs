@@ -1,9 +1,9 @@
 //! The fields of nodes and edges, as canvas editors save them.
 
 use super::step::{
-    APPROVAL, ARGS, AT_MOST_ONCE, BODY, CODE_DOC, CODE_EXAMPLE, GATE_FIELDS, HEADERS, INPUT, MAX_ATTEMPTS, MEMORY,
-    METHOD, ON_UNKNOWN, PERSON, QUERY_FIELDS, RETRIES, RETRY, TIMEOUT, TIMEOUT_S, TIMEOUT_SECONDS, TOOL, URL, WAIT,
-    WORKFLOW_NAME,
+    APPROVAL, ARGS, AT_MOST_ONCE, BODY, CODE_DOC, CODE_EXAMPLE, FORM, GATE_FIELDS, HEADERS, INPUT, MAX_ATTEMPTS,
+    MEMORY, METHOD, ON_UNKNOWN, PERSON, QUERY_FIELDS, RETRIES, RETRY, TIMEOUT, TIMEOUT_S, TIMEOUT_SECONDS, TOOL, URL,
+    WAIT, WORKFLOW_NAME,
 };
 use super::{ANY_NUMBER, Def, K, Object, Rule, Shape, def};
 use crate::graph::COSMETIC;
@@ -56,6 +56,7 @@ pub static NODE: Object = Object::of(
         METHOD,
         HEADERS,
         BODY,
+        FORM,
         TOOL,
         ARGS,
         def("code", Shape::Text, CODE_DOC, CODE_EXAMPLE).on(&[K::Code]),

@@ -46,6 +46,7 @@ pub static STEP: Object = Object::of(
         METHOD,
         HEADERS,
         BODY,
+        FORM,
         TOOL,
         ARGS,
         def("javascript", Shape::Text, CODE_DOC, CODE_EXAMPLE).on(&[K::Code]),
@@ -157,6 +158,7 @@ pub const ATTEMPT_RULES: &[Rule] = &[
     Rule::Bars("at_most_once", "true", &["retries", "retry_attempts", "maxAttempts", "max_attempts", "retry"]),
     Rule::OnlyWith("on_unknown", "at_most_once", "true"),
     Rule::AtMostOne(&["tool", "toolName"]),
+    Rule::AtMostOne(&["body", "form"]),
 ];
 
 const TEMPLATE: Shape = Shape::Form(r"^\s*\{\{");
@@ -193,6 +195,13 @@ pub const HEADERS: Def = def(
 pub const BODY: Def =
     def("body", Shape::Any, "The body of the request, a template of any shape.", r#"{"id": "{{input.id}}"}"#)
         .on(&[K::Http]);
+pub const FORM: Def = def(
+    "form",
+    ARGUMENTS,
+    "The body as `application/x-www-form-urlencoded`: an object with templates, or one template.",
+    r#"{"amount": "{{input.amount}}"}"#,
+)
+.on(&[K::Http]);
 pub const TOOL: Def = def(
     "tool",
     Shape::Constant,
