@@ -31,12 +31,16 @@ impl Served {
 
     /// With these definitions.
     pub fn with(definitions: &[&str]) -> Served {
-        let served = Served::start();
+        Served::start().having(definitions)
+    }
+
+    /// With these definitions too.
+    pub fn having(self, definitions: &[&str]) -> Served {
         for (n, text) in definitions.iter().enumerate() {
-            let file = served.place.file(&format!("{n}.yaml"), text);
-            served.run(&["apply", "-f", &file]).expect(0).says("created");
+            let file = self.place.file(&format!("{n}.yaml"), text);
+            self.run(&["apply", "-f", &file]).expect(0).says("created");
         }
-        served
+        self
     }
 
     pub fn url(&self) -> String {
