@@ -1,5 +1,5 @@
-//! What the documents say is tried: every complete definition in them goes through the real binary, every example of an
-//! expression is evaluated, and every file in `examples/` is checked and simulated.
+//! The documents are tested: every complete definition goes through the real binary, every example of an expression
+//! is evaluated, and every file in `examples/` is checked and simulated.
 //!
 //! A definition is a fenced yaml or json block with a top-level name. Directly after `<!-- refused: CODE -->` it must be
 //! refused with that code, anywhere else accepted. A table whose first column is one of [`EXAMPLES`] is a list of examples.

@@ -1,4 +1,4 @@
-//! A real PostgreSQL server in a directory that goes away. What it acknowledges is on disk, as in life.
+//! A real PostgreSQL server in a temporary directory. What it acknowledges is on disk.
 
 use crate::certificates::Identity;
 use crate::programs::{self, User};

@@ -1,5 +1,5 @@
-//! What workflows call: a real HTTP server on loopback. What it answers is each test's own business, but for one
-//! that several suites use.
+//! An HTTP server on loopback that workflows call. Each test defines its answers, except one that several suites
+//! share.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! A network between a node and the database that can be cut, fall silent and come back.
+//! A proxy between a node and the database that can drop, stall and restore connections.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};

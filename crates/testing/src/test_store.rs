@@ -1,4 +1,4 @@
-//! Where a test's data is: a directory that goes away, and on PostgreSQL a schema too.
+//! Where a test's data is: a temporary directory, and on PostgreSQL also a schema.
 
 use crate::{Cluster, Schema};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A server with an attacker and a victim, and what the victim notices.
+//! A server with an attacker and a victim, and measurements of the victim's requests.
 
 use serde_json::{Value, json};
 use std::any::Any;

@@ -1,5 +1,5 @@
-//! Clients of whichever node answers: they start runs and ask again until they are told that they were started, call back
-//! where runs wait for it, and watch that limits hold.
+//! Clients of any node that answers: they start runs and repeat a request until it is acknowledged, call the
+//! webhooks of waiting runs, and check that limits hold.
 
 use crate::Trouble;
 use crate::chance::Chance;

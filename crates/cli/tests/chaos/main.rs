@@ -1,5 +1,5 @@
-//! Three nodes on one PostgreSQL, clients that ask whichever answers, and villains that kill, pause, cut off and restart all
-//! of it at random. Afterwards everything that was acknowledged has come to the end that its definition demands.
+//! Three nodes on one PostgreSQL, clients, and faults at random: nodes and database are killed, paused, cut off and
+//! restarted. Afterwards every acknowledged run has ended as its definition requires.
 //!
 //! `STEPWELL_CHAOS_SEED` says what goes wrong, `STEPWELL_CHAOS_SECONDS` for how long; `STEPWELL_CHAOS_OLDER` is a binary of
 //! an earlier version for one of the nodes.

@@ -1,4 +1,4 @@
-//! One node: the real binary as a process, on a data directory and a way to the database of its own.
+//! One node: the real binary as a process, with its own data directory and its own connection to the database.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What goes wrong, at random: each node has a villain of its own, and so has the database.
+//! Injects random faults: one task per node, and one for the database.
 
 use crate::Trouble;
 use crate::chance::Chance;

@@ -1,4 +1,4 @@
-//! The workflows of the test, and what each run of them must have come to.
+//! The workflows of the test, and the expected end of each run.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `check`: the file alone, and what a server says to it. `doctor` beside a server.
+//! `check` of a file alone and against a server; `doctor` and `audit` beside a server.
 
 use crate::harness::Installation;
 use crate::served::{CHAIN, Served};

@@ -1,4 +1,4 @@
-//! `approve`, `deny`, `cancel` and `retry` by a server, which goes on by itself.
+//! `approve`, `deny`, `cancel` and `retry` through a server, which continues the run.
 
 use crate::served::{FAILS, GATE, Served};
 use rustix::process::Signal;

@@ -1,4 +1,4 @@
-//! A server that is killed while its runs are watched: the watchers go on where they were.
+//! A server is killed while its runs are watched; the watchers resume.
 
 use crate::served::Served;
 use serde_json::Value;

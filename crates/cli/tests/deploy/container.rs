@@ -1,4 +1,4 @@
-//! The recipe of the image, without an engine to build it: what it copies is there, and what it runs works.
+//! The container recipe, without a container engine: the files it copies exist, and its command works.
 
 use crate::harness::{BINARY, Server, command, is_known, json, root, text};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Copies of a store: what is in them, who may read them, and what is not taken for one.
+//! Backups: their content, their permissions, and files that are refused as backups.
 
 use crate::harness::{json, said, serve, stepwell, text};
 use serde_json::json;

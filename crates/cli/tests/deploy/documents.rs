@@ -1,4 +1,4 @@
-//! docs/deployment.md: every command of ours that it shows exists, with these options.
+//! docs/deployment.md: every command of Stepwell that it shows exists, with these options.
 
 use crate::harness::{said, text};
 use std::collections::BTreeSet;

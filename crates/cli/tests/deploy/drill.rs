@@ -1,4 +1,4 @@
-//! The drill: a backup under load, the machine lost, the copy restored elsewhere.
+//! The recovery drill: a backup under load, the loss of the machine, and a restore elsewhere.
 
 use crate::harness::{Server, eventually, json, said, serve};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! The drill on PostgreSQL, with its own tools: a dump under load, the node and its database lost, the dump restored into
-//! another one.
+//! The recovery drill on PostgreSQL, with its own tools: a dump under load, the loss of node and database, and a
+//! restore into another database.
 
 use crate::drill::{Acknowledged, load};
 use crate::harness::{Server, command, eventually, said};

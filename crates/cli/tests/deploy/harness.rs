@@ -1,4 +1,4 @@
-//! The real binary, as something else starts it: a unit, an image, a manifest.
+//! The real binary, started as a unit, an image or a manifest starts it.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A place of its own for each test: a data directory, definition files, the real binary, and a server on this machine.
+//! Per test: a data directory, definition files, the real binary, and a server on loopback.
 
 use serde_json::Value;
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! `stepwell run` at a terminal: questions are asked and answered on a pseudo-terminal.
+//! `stepwell run` on a pseudo-terminal: it asks questions and reads the answers.
 
 use crate::harness::{Installation, PATIENCE, Server};
 use rustix::fs::{Mode, OFlags};

@@ -1,4 +1,4 @@
-//! `errorHandling`: to go on by an edge, or to end the run; attempts before either.
+//! `errorHandling`: taking the error edge or ending the run, after the last attempt.
 
 use crate::drawn::{echo, graph, run, server};
 use crate::harness::statuses;

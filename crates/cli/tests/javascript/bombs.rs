@@ -1,5 +1,4 @@
-//! Code that would not end, or would take all there is: each is stopped on time and said to be what it was, while other
-//! steps go on.
+//! Code that does not end, or uses up memory: it is stopped in time with the right error, and other steps continue.
 
 use super::{call, failure, javascript, run, success};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! A client of `stepwell pipe` that starts runs, notes what was acknowledged, and kills the process at a random moment.
-//! What was not acknowledged is asked for again, under the same key.
+//! A client of `stepwell pipe` that starts runs, records acknowledgements, and kills the process at a random
+//! moment. It repeats what was not acknowledged, under the same key.
 
 use crate::server::Server;
 use serde_json::{Value, json};

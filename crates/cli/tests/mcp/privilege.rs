@@ -1,4 +1,4 @@
-//! Somebody without a tool's grant does not reach it, whichever way they go.
+//! A user without a tool's grant cannot reach the tool on any path.
 
 use crate::agent::Agent;
 use crate::harness::{Api, Installation, Server, eventually};

@@ -1,4 +1,4 @@
-//! What a tool asks goes to people, and what it begins is waited for: durably, through a crash of this side.
+//! Questions and tasks of tools: people answer the questions, and both waits survive a crash of the server.
 
 use crate::harness::{Api, eventually};
 use crate::{again, calling, program, python, script, serve};

@@ -1,4 +1,4 @@
-//! An installation that is moved is the same one: its lists, its waits, its keys, its audit trail.
+//! A moved installation is the same: its lists, waits, keys and audit trail.
 
 use crate::harness::{Installation, PUBLIC_URL, Server, eventually, migrate, text};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Keys and rights: what is kept of a key, what a narrow one can do, and how often somebody may ask.
+//! Keys and rights: how keys are stored, what a narrow key can do, and rate limits.
 
 use crate::harness::{Installation, eventually};
 use crate::raw::{ask, status};

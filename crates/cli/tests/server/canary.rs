@@ -1,5 +1,5 @@
-//! Secrets go through everything there is, and come back in every way a service may write them. Then every byte that was
-//! shown, sent or stored is searched for them.
+//! Secrets go through every part of the server, and services return them in every encoding. Then everything that
+//! was shown, sent or stored is searched for them.
 
 mod calls;
 mod echo;

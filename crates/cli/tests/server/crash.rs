@@ -1,4 +1,4 @@
-//! What a crash leaves behind: everything that was acknowledged. And what a stop waits for.
+//! After a crash everything acknowledged is there; an orderly stop waits for requests and steps.
 
 use crate::harness::{Answer, Api, Installation, eventually};
 use crate::outside::Outside;

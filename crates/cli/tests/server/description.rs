@@ -1,4 +1,4 @@
-//! The API's description of itself: what programs are generated from must say what there is.
+//! The OpenAPI description: complete, and fit for generating clients.
 
 use crate::harness::Installation;
 use crate::tenants::PUBLIC;

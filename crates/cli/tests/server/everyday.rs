@@ -1,4 +1,4 @@
-//! What people need now and then: test runs, labels, many runs at once, pauses, ending a stuck step, erasing.
+//! Test runs, labels, bulk operations, pauses, overrides and erasing.
 
 use crate::harness::{Installation, eventually, statuses};
 use crate::outside::Outside;

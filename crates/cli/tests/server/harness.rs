@@ -1,4 +1,4 @@
-//! A server of its own for each test: the real binary on a directory that goes away, and a client of its API.
+//! A server per test: the real binary on a temporary directory, and a client of its API.
 
 use rustix::process::Signal;
 use serde_json::Value;

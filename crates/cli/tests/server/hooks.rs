@@ -1,4 +1,4 @@
-//! Workflows that are started by a call to an address of their own.
+//! Workflows that are started by a call to their own address.
 
 use crate::harness::{Answer, Api, Installation, Server, eventually};
 use base64::Engine as _;

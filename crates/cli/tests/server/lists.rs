@@ -1,4 +1,4 @@
-//! Lists: pages without gap or repetition, and every filter.
+//! Lists: pages without gaps or repetitions, and every filter.
 
 use crate::harness::{Api, Installation};
 use crate::outside::Outside;

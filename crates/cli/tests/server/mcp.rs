@@ -1,4 +1,4 @@
-//! MCP over HTTP: what agents see, what they may, and runs as tasks. Clients of others are tried by `scripts/mcp.sh`.
+//! MCP over HTTP: what agents see and may do, and runs as tasks. `scripts/mcp.sh` tries third-party clients.
 
 use crate::agent::Agent;
 use crate::harness::{Api, Installation, Server};

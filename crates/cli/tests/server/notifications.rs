@@ -1,4 +1,4 @@
-//! Notifications through a real server to real receivers: what they get, that it is genuine, and that a kill loses nothing.
+//! Notifications through a real server to real receivers: their content and signature, and that a kill loses none.
 
 use crate::harness::{Api, Installation, Server, eventually};
 use crate::outside::{Call, Outside};

@@ -1,4 +1,4 @@
-//! What workflows call: a server on this machine that writes down what it is asked and answers as it was told.
+//! The service that workflows call: a server on loopback that records requests and answers as it was told.
 
 use crate::harness::eventually;
 use serde_json::Value;

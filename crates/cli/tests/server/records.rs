@@ -1,4 +1,4 @@
-//! What the API keeps and tells: retries and their previews, deleted workflows, waiting for ends.
+//! What the API keeps: retries and their previews, deleted workflows, waiting for ends.
 
 use crate::harness::{Api, Installation, Server, eventually};
 use crate::outside::Outside;

@@ -1,4 +1,4 @@
-//! Schedules: each tick once, whatever happens to the process; single times; switching off and on; previews.
+//! Schedules: each tick once, across crashes; single times; enabling and disabling; previews.
 
 use crate::harness::{Api, Installation, eventually};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! Every route of the API, as it describes itself, asked by those who have no business there.
+//! Every route of the API, from the description, requested by users of another organisation and by users without
+//! rights.
 //!
 //! A new route joins by itself. One with a parameter that is not known here fails until somebody says what fills it.
 

@@ -1,4 +1,4 @@
-//! Links: what they lead to, what they decide, and what is said of those that are used, old or made up.
+//! Approval links: what they show, what they decide, and how used, expired and forged ones are refused.
 
 use crate::harness::{Harness, PERSON, hold, refusal};
 use serde_json::json;

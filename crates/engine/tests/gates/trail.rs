@@ -1,4 +1,4 @@
-//! What the audit trail says of calls, and calls that may not be made twice whatever their kind.
+//! Calls in the audit trail, and calls of every kind that must not be repeated.
 
 use crate::harness::{Harness, hold, status};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Users, roles, keys and sessions: no one gives what they do not have, and keys open what they should.
+//! Users, roles, keys and sessions: users give only rights that they have, and keys allow what they should.
 
 use crate::harness::{ADMIN, AGENT, Harness, list};
 use stepwell_core::time::{Millis, Time};

@@ -1,4 +1,4 @@
-//! Nodes that are given up, and those that take over from them.
+//! Nodes that are declared dead, and nodes that take over from them.
 
 use crate::harness::{Harness, LEASE, allow, chain, define, was_prompt};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What becomes of a message: attempts, crashes, several nodes, dead channels, floods.
+//! Deliveries: attempts, crashes, several nodes, dead channels, floods.
 
 use crate::harness::{Harness, Mood};
 use std::collections::BTreeSet;

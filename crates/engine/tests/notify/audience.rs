@@ -1,4 +1,4 @@
-//! Who hears of what, once each.
+//! Recipients: each is notified once.
 
 use crate::harness::{Harness, channel};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Engines on a store, and a courier that writes down what it is given and answers as it was told.
+//! Engines on a store, and a courier that records messages and answers as it was told.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Whose channels are whose, and what is shown of them.
+//! Owners of channels, and what is shown of a channel.
 
 use crate::harness::{Harness, channel};
 use serde_json::json;

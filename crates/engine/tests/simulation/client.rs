@@ -1,5 +1,5 @@
-//! The world outside: people and programs that start runs, cancel, retry, answer and deliver, sometimes twice, late, or
-//! with too little patience; and what they may rely on once they were told that it is done.
+//! Clients: they start runs, cancel, retry, answer and deliver, sometimes twice, late, or with a short timeout; and
+//! they check what was acknowledged.
 
 use crate::past::{Story, Waits};
 use crate::sim::Sim;

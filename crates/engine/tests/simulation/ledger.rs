@@ -1,4 +1,4 @@
-//! Steps whose outcome chance decides, and a ledger of what was really executed. The ledger is the outside world: no
+//! Steps with random outcomes, and a ledger of their executions. The ledger stands for the called services: no
 //! crash undoes it.
 
 use crate::sim::Sim;

@@ -1,4 +1,4 @@
-//! The course of one simulation: a time of noise in which processes come and go, then calm until every run is over.
+//! The phases of a simulation: faults while processes come and go, then calm until every run has ended.
 
 use crate::client;
 use crate::faulty::Faulty;

@@ -1,4 +1,4 @@
-//! Everything that was ever written, kept by a witness that no crash reaches, and what must hold for each commit.
+//! A record of every commit that no crash reaches, and the invariants that each commit must keep.
 
 use crate::sim::Sim;
 use crate::timing::Timing;

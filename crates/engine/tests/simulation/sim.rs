@@ -1,4 +1,4 @@
-//! What everything in one simulation shares: the disk, the clock, chance, what was seen, and which process is up.
+//! Shared state of a simulation: the disk, the clock, randomness, observations, and the current process.
 
 use crate::chance::Chance;
 use crate::ledger::Ledger;

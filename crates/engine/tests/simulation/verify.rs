@@ -1,4 +1,4 @@
-//! What must hold in the end, and what to say when it does not.
+//! What must hold at the end, and the report when it does not.
 
 use crate::past::{Past, Story};
 use crate::sim::Sim;

@@ -1,4 +1,4 @@
-//! What people are shown and told: gates, held calls, links to them, notifications.
+//! Texts for people: gates, held calls, links, notifications.
 
 use super::{Canary, KEY, PASS, masked};
 use crate::harness::eventually;
