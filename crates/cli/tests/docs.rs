@@ -259,3 +259,33 @@ fn every_function_is_documented() {
     let missing = functions::NAMES.iter().filter(|name| !text.contains(&format!("`{name}(")));
     report(missing.map(|name| format!("expressions.md does not mention {name}")).collect());
 }
+
+/// The codes that the source of a crate gives to failures.
+fn failure_codes(text: &str) -> Vec<String> {
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let calls = text.split("Failure::new(").skip(1).chain(text.split("Failure::retryable(").skip(1));
+    let code = |rest: &str| rest.trim_start().strip_prefix('"')?.split('"').next().map(str::to_owned);
+    calls.filter_map(code).collect()
+}
+
+#[test]
+fn every_code_of_a_failed_step_is_documented() {
+    let documents: String = documents().into_iter().map(|(_, text)| text).collect();
+    let mut folders: Vec<PathBuf> = ["core", "engine", "steps"].map(|name| root().join("crates").join(name)).into();
+    let (mut known, mut missing) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                let tests = path.ends_with("tests") || path.ends_with("benches");
+                folders.extend((!tests).then_some(path));
+            } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+                let codes = failure_codes(&std::fs::read_to_string(&path).unwrap());
+                known += codes.len();
+                let unknown = codes.iter().filter(|code| !documents.contains(&format!("`{code}`")));
+                missing.extend(unknown.map(|code| format!("{}: no page has `{code}`", path.display())));
+            }
+        }
+    }
+    report(missing);
+    assert!(known > 60, "only {known} codes were found");
+}
