@@ -108,7 +108,7 @@ impl Cluster {
         (Ipv4Addr::LOCALHOST, self.own().port).into()
     }
 
-    /// A schema of its own in the database: as good as a database of its own, and quicker made.
+    /// A schema of its own in the database: isolates as well as a database, and is created faster.
     pub fn schema(&self) -> Schema {
         Schema::new(&self.url)
     }

@@ -60,7 +60,7 @@ fn serve(stream: TcpStream, answer: &impl Fn(Request) -> (&'static str, String))
 }
 
 /// What is sent to `/tell` is written down, `/missing` is not found, and calls of `/held` get no answer until they
-/// are let go.
+/// are released.
 pub struct Outside {
     pub url: String,
     shared: Arc<(Mutex<Called>, Condvar)>,

@@ -52,7 +52,7 @@ impl TestStore {
         TestStore::default()
     }
 
-    /// Empty, and the test's own, whichever store it is.
+    /// Empty, and not shared with other tests.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -73,7 +73,7 @@ impl TestStore {
         }
     }
 
-    /// Opens it, also once more. The embedded store must have been let go of before.
+    /// Opens it, also again. The embedded store must have been closed before.
     pub async fn open(&self) -> Result<Arc<dyn Store>, Error> {
         self.location().open().await
     }

@@ -139,7 +139,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// Looks again and again, at all nodes, how many runs of the workflow with a limit go on.
+    /// Polls all nodes for how many runs of the workflow with a limit are in progress.
     pub fn watch_limit(&self, mut chance: Chance) {
         let path = "/api/v1/runs?workflow=narrow&status=running,paused";
         let mut looked = 0;

@@ -4,7 +4,7 @@ use crate::harness::{BINARY, Server, command, is_known, json, root, text};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Instructions with their arguments, lines that go on put together.
+/// Instructions with their arguments; continued lines are joined.
 pub fn instructions() -> Vec<(String, String)> {
     let text = text("deploy/container/Containerfile");
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();

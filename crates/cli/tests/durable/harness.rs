@@ -205,7 +205,7 @@ impl Drop for Running {
     }
 }
 
-/// A server that answers every request with `{"n": …}`, the number of requests so far, once it is let.
+/// A server that answers every request with `{"n": …}`, the number of requests so far, once it is released.
 pub struct Server {
     pub url: String,
     state: Arc<(Mutex<State>, Condvar)>,

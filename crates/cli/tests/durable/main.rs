@@ -7,7 +7,7 @@
 mod doctor;
 mod evidence;
 mod harness;
-mod look;
+mod listing;
 mod pipe;
 mod run;
 mod terminal;

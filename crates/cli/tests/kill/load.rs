@@ -47,7 +47,7 @@ impl Load<'_> {
         pipe.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// One life: asks for runs, takes acknowledgements, and kills after a random time from the first of them.
+    /// One process: starts runs, records acknowledgements, and is killed a random time after the first one.
     pub fn run_and_kill(&mut self) {
         let mut child = self.spawn();
         for _ in 0..PER_LIFE {

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A server that goes on when ours is killed.
+/// A server that survives when ours is killed.
 struct Apart {
     child: Child,
     port: u16,

@@ -62,7 +62,7 @@ fn a_key_works_until_it_is_paused_revoked_or_over() {
     key.get("/api/v1/me").is(200);
     api.delete(&path).is(204);
     key.get("/api/v1/me").refused(401, "unauthorised");
-    // For good, and across a restart.
+    // Permanently, and across a restart.
     api.call("PATCH", &path, &json!({"paused": false}));
     key.get("/api/v1/me").refused(401, "unauthorised");
     api.post("/api/v1/keys", &json!({"name": "old", "expires_at": "2020-01-01T00:00:00Z"}))

@@ -61,7 +61,7 @@ fn every_run_that_was_acknowledged_survives_a_kill_and_comes_to_its_end() {
         // A caller who asks again, because the answer might have been lost, gets the same run.
         assert_eq!(start(&server.api, *number).unwrap().is(200).data()["run_id"], **run);
     }
-    // Those that no one was told of are whole as well, and there is one run for each number.
+    // Runs that were not acknowledged are complete too, and there is one run for each number.
     eventually("the end of all runs", || {
         let open = server.api.get("/api/v1/runs?status=queued,running,paused").is(200).data();
         (open == json!([])).then_some(())

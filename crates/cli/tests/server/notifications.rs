@@ -36,7 +36,7 @@ fn is_genuine(call: &Call, secret: &str) -> bool {
     call.header("webhook-signature").unwrap() == expected
 }
 
-/// The newest ones, once none of them waits.
+/// The newest ones, once none is waiting.
 fn settled(api: &Api) -> Vec<Value> {
     eventually("notifications that are done", || {
         let all = api.get("/api/v1/notifications?limit=1000").is(200).data();

@@ -67,7 +67,7 @@ impl Outside {
         self.shared.state.lock().unwrap().answers.insert(path.into(), (status, body.to_string()));
     }
 
-    /// Calls of this path are written down and get no answer until they are let go.
+    /// Calls of this path are recorded and get no answer until they are released.
     pub fn hold(&self, path: &str) {
         self.shared.state.lock().unwrap().held.insert(path.into(), true);
     }

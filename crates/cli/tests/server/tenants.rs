@@ -291,21 +291,21 @@ fn no_route_but_the_public_ones_answers_without_a_key() {
 #[test]
 fn a_user_without_rights_can_do_nothing_in_their_own_organisation() {
     let Scene { server, things, .. } = &scene();
-    let nobody = server.api.new_user("nobody", &[]);
+    let no_rights = server.api.new_user("nobody", &[]);
     let before = everything(&server.api, things);
     let mut wrong = Vec::new();
     for route in routes(&server.api) {
         if PUBLIC.contains(&&*route.name) || HARMLESS.contains(&&*route.name) || route.name == "GET /api/v1/ws" {
             continue;
         }
-        let answer = call(&nobody, &route, &filled(&route, things));
+        let answer = call(&no_rights, &route, &filled(&route, things));
         if answer.status != 403 {
             wrong.push(format!("{}: {} {}", route.name, answer.status, answer.text()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(everything(&server.api, things), before);
-    let keys = nobody.get("/api/v1/keys").is(200).data();
+    let keys = no_rights.get("/api/v1/keys").is(200).data();
     assert_eq!(keys.as_array().unwrap().len(), 1, "their own only: {keys:#}");
 }
 

@@ -111,8 +111,8 @@ async fn people_make_links_for_themselves_and_keys_that_may_less_make_none() {
         let caller = harness.key(key).await;
         assert_eq!(refusal(&harness.engine.gates(&caller).link(&run, "gate", "ann").await.map(|_| ())), "refused");
     }
-    let nobody = harness.engine.gates(&harness.admin).link(&run, "gate", "nobody").await;
-    assert_eq!(refusal(&nobody.map(|_| ())), "refused");
+    let refused = harness.engine.gates(&harness.admin).link(&run, "gate", "nobody").await;
+    assert_eq!(refusal(&refused.map(|_| ())), "refused");
 }
 
 #[tokio::test(start_paused = true)]

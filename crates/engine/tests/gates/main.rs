@@ -10,7 +10,7 @@ mod held;
 mod hosts;
 mod links;
 mod matrix;
-mod pace;
 mod places;
+mod rate_limit;
 mod shown;
 mod trail;

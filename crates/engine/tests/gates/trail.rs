@@ -10,7 +10,7 @@ fn watched(calls: &str) -> NewPolicy {
     NewPolicy { effect: PolicyEffect::Allow, ..hold(calls) }
 }
 
-/// All that is said of calls, oldest first: `call.made pay success`.
+/// All audit rows of calls, oldest first: `call.made pay success`.
 async fn trail(harness: &Harness) -> Vec<String> {
     let query = AuditQuery { limit: 500, ..AuditQuery::default() };
     let mut rows = harness.engine.audit(&harness.admin).list(query).await.unwrap();

@@ -7,11 +7,11 @@
 mod agents;
 mod broken;
 mod commands;
-mod everyday;
 mod fairness;
 mod harness;
 mod hooks;
 mod lives;
+mod overrides;
 mod panics;
 mod people;
 mod plans;

@@ -101,7 +101,7 @@ async fn what_a_key_started_stays_within_the_key() {
     let (wide, secret) = harness.key("admin", Some(&RUNNER)).await;
     let caller = harness.engine.identity().authenticate(&secret).await.unwrap();
     let run = harness.start(&caller, "two").await;
-    // A revoked key starts nothing more; what it started goes on.
+    // A revoked key starts nothing; runs that it started continue.
     let revoke = async { harness.engine.keys(&harness.admin).revoke(&wide).await.unwrap() };
     assert_eq!(between(&harness, &run, revoke).await, ("completed", None));
     assert_ne!(id, wide);

@@ -176,7 +176,7 @@ fn write(sim: &Arc<Sim>, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refu
             let run = commit.run;
             crate::past::saw(sim, commit);
             if sim.past().commits.is_multiple_of(LOOK) {
-                crate::books::check(sim, run);
+                crate::rows::check(sim, run);
             }
         }
     }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Every workflow here is over long before this, if nothing is stuck.
 const PATIENCE: Duration = Duration::from_secs(1_800);
-/// Whether a process may go on for a while after another took over, as it can where nothing locks the store.
+/// Whether a process may continue for a while after another took over, which is possible where nothing locks the store.
 const TWO_PROCESSES: bool = true;
 /// How often someone looks whether anything waits for them.
 const ROUND: Duration = Duration::from_secs(2);
@@ -102,7 +102,7 @@ async fn restart(sim: &Arc<Sim>) {
     begin(sim).await;
 }
 
-/// A new process takes over while the old one, cut off but alive, goes on for a while and finds out.
+/// A new process takes over while the old one, cut off but alive, continues for a while and then notices.
 async fn take_over(sim: &Arc<Sim>) {
     let Some(old) = sim.process() else { return };
     sim.set_process(None);
@@ -168,7 +168,7 @@ async fn noise(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
     sleep_or_restart(sim, rest).await;
 }
 
-/// Waits; a process that comes to its end meanwhile is started again.
+/// Waits; a process that ends meanwhile is started again.
 async fn sleep_or_restart(sim: &Arc<Sim>, length: Duration) {
     let end = tokio::time::Instant::now() + length;
     loop {
@@ -212,7 +212,7 @@ async fn calm(sim: &Arc<Sim>) -> bool {
     }
 }
 
-/// All slots are free again, and there are not more of them than before.
+/// All slots are free again, and their number is unchanged.
 async fn probe(sim: &Arc<Sim>) {
     let room = sim.mood.room() as usize;
     if room > 8 {

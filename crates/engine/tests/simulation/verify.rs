@@ -159,7 +159,7 @@ async fn one(sim: &Sim, id: RunId, faults: &mut Vec<String>) {
         return;
     };
     faults.extend(kept_too_long(sim, id).await);
-    // The digests of its payloads are all that is left of them.
+    // Only the digests of its payloads are left.
     if stored.row.erased.is_some() {
         return;
     }

@@ -16,11 +16,11 @@ fn traces(secret: &str) -> Vec<String> {
     all
 }
 
-/// Everything that was said somewhere, to be searched.
+/// All of it, with where it was.
 #[derive(Default)]
-pub struct Said(Vec<(String, Vec<u8>)>);
+pub struct Transcript(Vec<(String, Vec<u8>)>);
 
-impl Said {
+impl Transcript {
     pub fn add(&mut self, place: &str, bytes: impl Into<Vec<u8>>) {
         self.0.push((place.to_string(), bytes.into()));
     }
