@@ -99,7 +99,7 @@ impl<'a> Clients<'a> {
         self.trouble.note(format!("no server took {key} of {workflow} within {PATIENCE:?}"));
     }
 
-    /// As somebody does who did not hear the answer.
+    /// As a client does whose response was lost.
     fn ask_again(&self, chance: &mut Chance) {
         let started = self.started();
         if !started.is_empty() {

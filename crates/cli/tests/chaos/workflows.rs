@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Those that clients start, by name.
+/// Workflows that clients start, by name.
 pub const STARTED: [&str; 9] = ["chain", "fan", "items", "nap", "parent", "flaky", "careful", "narrow", "hook"];
 /// Concurrency limit of `narrow`.
 pub const LIMIT: usize = 2;

@@ -73,7 +73,7 @@ fn keys_are_copied_only_when_asked_for() {
     stdout_of(&["restore", &keyed, "--data", &place.named("with")]);
     stdout_of(&["restore", &plain, "--data", &place.named("without")]);
     assert!(!place.path("without/admin.key").exists());
-    // The key works on what was restored, whether its file came along or not.
+    // The key works on the restored store, with or without its file.
     let key = std::fs::read_to_string(place.path("data/admin.key")).unwrap();
     assert_eq!(std::fs::read_to_string(place.path("with/admin.key")).unwrap(), key);
     let server = serve(&place.path("without"));

@@ -15,7 +15,7 @@ struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     shown: String,
-    /// What was seen of it so far.
+    /// The output so far.
     read: usize,
 }
 
@@ -46,7 +46,7 @@ impl Terminal {
         Terminal { child, keyboard, screen, shown: String::new(), read: 0 }
     }
 
-    /// Waits until this is shown, after what was waited for before.
+    /// Waits until this is shown after the last awaited text.
     #[track_caller]
     fn until(&mut self, text: &str) {
         let end = Instant::now() + PATIENCE;

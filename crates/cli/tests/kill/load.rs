@@ -75,7 +75,7 @@ impl Load<'_> {
         // SIGKILL: nothing is said, nothing is written any more.
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it had said before it was killed counts.
+        // Its output before it was killed counts.
         lines.iter().for_each(|line| self.note(&line));
         drop(writer.join());
     }

@@ -18,7 +18,7 @@ impl Apart {
         Apart::noting(None)
     }
 
-    /// Writes to this file what it is told about tasks and questions.
+    /// Writes to this file what it is notified of about tasks and questions.
     fn noting(log: Option<&Path>) -> Apart {
         let mut command = Command::new(python());
         command.envs(log.map(|log| ("LOG", log)));

@@ -120,7 +120,7 @@ fn a_narrow_key_cannot_widen_itself() {
         let answer = narrow.call(method, &path, &body);
         assert_eq!(answer.status, 403, "{method} {path} {body}: {}", answer.text());
     }
-    // Who administers an organisation does not run the server, and gives no one what they do not have.
+    // An organisation's administrator is no operator, and cannot give rights that they do not have.
     let other = api.new_organisation("other");
     other.get("/api/v1/users").is(200);
     for (method, path, body) in [
@@ -148,7 +148,7 @@ fn a_narrow_key_cannot_widen_itself() {
     }
 }
 
-/// Whether what was made lets somebody operate the server.
+/// Whether the created user or key can operate the server.
 fn widened(anyone: &crate::harness::Api, made: &Value) -> bool {
     if let Some(key) = made["key"].as_str() {
         return anyone.but(key).get("/api/v1/organisations").status == 200;

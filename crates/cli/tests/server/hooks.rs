@@ -228,7 +228,7 @@ fn an_address_follows_its_workflow() {
     assert_ne!(new, to);
     call(&to).refused(404, "not-found");
     call(&new).is(202);
-    // Only those who may change the workflow see it.
+    // Only callers who may change the workflow see it.
     let reader = api.new_user("ann", &["workflow.read"]);
     let shown = reader.get("/api/v1/workflows/it").is(200).text();
     assert!(!shown.contains("/in/"), "{shown}");

@@ -27,7 +27,7 @@ const OWN: [&str; 5] = [
     "PUT /api/v1/connections/{connection}",
     "PUT /api/v1/queries/{query}",
 ];
-/// What somebody without any right may still do: see who they are and what is theirs, and leave.
+/// What a user without any right may still do: read their identity and their own things, and sign out.
 const HARMLESS: [&str; 4] = ["GET /api/v1/me", "GET /api/v1/keys", "GET /api/v1/usage", "POST /api/v1/sign-out"];
 
 pub struct Route {
@@ -133,7 +133,7 @@ pub fn filled(route: &Route, things: &Things) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// A body that would do, so that a refusal is about who asks.
+/// A valid body, so that a refusal is about the caller.
 pub fn body(route: &Route) -> Value {
     let flow = json!({"name": "secret-flow", "tasks": {"rest": {"sleep": 0}}});
     match route.name.as_str() {

@@ -61,7 +61,7 @@ async fn the_author_s_rights_count_too() {
     harness.define(&bob, chain("two", "hold ok")).await;
     let run = harness.start(&harness.admin, "two").await;
     assert_eq!(between(&harness, &run, harness.grant("bob", &["workflow.define", "tool:hold"])).await, forbidden());
-    // A version by someone who may is another matter.
+    // A version by an author with the right works.
     harness.define(&harness.admin, json!({"name": "two", "tasks": {"a": {"tool": "ok", "args": {}}}})).await;
     let run = harness.start(&harness.admin, "two").await;
     assert_eq!(harness.ended(&run).await.status, "completed");

@@ -20,7 +20,7 @@ pub type Attempt = (String, String, u32);
 pub struct Execution {
     pub key: String,
     pub began: Time,
-    /// When it ended, and what it said if it said something.
+    /// When it ended, and its result if there was one.
     pub ended: Option<Time>,
     pub said: Option<Result<Value, String>>,
 }

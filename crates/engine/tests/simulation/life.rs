@@ -40,7 +40,7 @@ pub async fn live(sim: &Arc<Sim>) {
         return;
     }
     probe(sim).await;
-    // What a poll or two tidies up may be there until then, and what is to be purged until a purge.
+    // Rows that the next polls remove may exist until then, and runs that are due for a purge until that purge.
     let polls = if sim.mood.storm == 0 { Duration::from_secs(20) } else { sim.mood.poll * (verify::PURGE_POLLS + 1) };
     tokio::time::sleep(polls + Duration::from_secs(20)).await;
     verify::all(sim).await;
@@ -123,7 +123,7 @@ async fn take_over(sim: &Arc<Sim>) {
     });
 }
 
-/// As an operator restarts a process: it may finish what it is at.
+/// As an operator restarts a process: it may finish its work in progress.
 async fn restart_gently(sim: &Arc<Sim>) {
     let Some(process) = sim.process() else { return };
     let patience = Duration::from_millis(sim.chance().below(3_000));
@@ -181,7 +181,7 @@ async fn sleep_or_restart(sim: &Arc<Sim>, length: Duration) {
     }
 }
 
-/// Nothing goes wrong any more, and everyone who is waited for answers. True once every run is over.
+/// No more faults, and every awaited answer is given. True once every run has ended.
 async fn calm(sim: &Arc<Sim>) -> bool {
     let end = sim.now() + Millis(PATIENCE.as_millis() as u64);
     loop {

@@ -182,7 +182,7 @@ impl Story {
         }
     }
 
-    /// What is worth knowing that it happened.
+    /// Records that a rare event occurred.
     fn note(&self, sim: &Sim, fact: &StoredFact) {
         let noted = match fact {
             Fact::Again { reason: Reason::WorkerLost, .. } => "a worker was lost",

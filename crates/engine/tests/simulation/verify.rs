@@ -37,7 +37,7 @@ async fn definition(disk: &dyn Store, id: i64) -> Option<(DefinitionRow, Arc<Def
     Some((row, definition))
 }
 
-/// A run starts: there was room for it, and no one who queued longer was passed over.
+/// A run starts: the limit allowed it, and no run that queued longer was passed over.
 pub fn place_taken(sim: &Sim, past: &Past, commit: &Commit) -> Option<String> {
     let story = past.runs.get(&commit.run)?;
     let place = story.place.as_ref()?;
