@@ -149,6 +149,21 @@ mod tests {
         }
     }
 
+    fn undescribed(command: &Command, path: &str, found: &mut Vec<String>) {
+        let bare = command.get_arguments().filter(|argument| !argument.is_hide_set() && argument.get_help().is_none());
+        found.extend(bare.map(|argument| format!("stepwell{path}: {}", argument.get_id())));
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            undescribed(inner, &format!("{path} {}", inner.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn every_argument_is_described() {
+        let mut found = Vec::new();
+        undescribed(&Cli::command(), "", &mut found);
+        assert!(found.is_empty(), "{found:#?}");
+    }
+
     #[test]
     fn the_list_of_commands_fits_a_terminal() {
         let text = topics(&Cli::command()).to_string();
