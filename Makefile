@@ -7,10 +7,10 @@ CARGO ?= cargo
 # The property tests' cases per dialect; `make soak` and CI can ask for more.
 export STEPWELL_CASES ?= 8000
 
-# Builds the server and runs it on the embedded store, until ^C. Say more with ARGS, such as ARGS="--listen 127.0.0.1:8080".
-# Where there is no Node, the server has a page in the dashboard's place.
+# Builds the server and runs it on the embedded store, until ^C. Pass options in ARGS: ARGS="--listen 127.0.0.1:8080".
+# Without Node, the server has a placeholder page instead of the dashboard.
 run:
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; else echo "no Node: going on without the dashboard"; fi
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory ui; else echo "no Node: building without the dashboard"; fi
 	$(CARGO) build -p stepwell
 	target/debug/stepwell serve $(ARGS)
 

@@ -1,4 +1,4 @@
-"""Says when schedules fire, for crates/formats/tests/cron.rs to compare with.
+"""Computes when schedules fire, for crates/formats/tests/cron.rs to compare with.
 
 Written from docs/triggers.md and from nothing else: croniter finds the wall-clock times on a calendar without zones,
 zoneinfo says which instants they are, and the rules for skipped and repeated times are applied here one time after the

@@ -49,16 +49,16 @@ inspect() {
 key=$(cat "$place/data/agent.key")
 definition='definition={"name":"inspected","tasks":{"nap":{"sleep":0}}}'
 http=("$url/mcp" --transport http --header "Authorization: Bearer $key")
-inspect "${http[@]}" --method tools/call --tool-name workflow_define --tool-arg "$definition" >"$place/said"
-grep -q '"version": *1' "$place/said" || { cat "$place/said" >&2; exit 1; }
+inspect "${http[@]}" --method tools/call --tool-name workflow_define --tool-arg "$definition" >"$place/answer"
+grep -q '"version": *1' "$place/answer" || { cat "$place/answer" >&2; exit 1; }
 stdio=("$binary" mcp --data "$place/data")
-inspect "${stdio[@]}" --method tools/list >"$place/said"
-[ "$(grep -c '"name": "workflow_' "$place/said")" -eq 7 ] || { cat "$place/said" >&2; exit 1; }
+inspect "${stdio[@]}" --method tools/list >"$place/answer"
+[ "$(grep -c '"name": "workflow_' "$place/answer")" -eq 7 ] || { cat "$place/answer" >&2; exit 1; }
 start=(--method tools/call --tool-name workflow_start --tool-arg workflow=inspected wait_seconds=20)
-inspect "${stdio[@]}" "${start[@]}" >"$place/said"
-grep -q '"status": *"completed"' "$place/said" || { cat "$place/said" >&2; exit 1; }
-inspect "${http[@]}" --method resources/read --uri stepwell://workflows/inspected >"$place/said"
-grep -q inspected "$place/said" || { cat "$place/said" >&2; exit 1; }
+inspect "${stdio[@]}" "${start[@]}" >"$place/answer"
+grep -q '"status": *"completed"' "$place/answer" || { cat "$place/answer" >&2; exit 1; }
+inspect "${http[@]}" --method resources/read --uri stepwell://workflows/inspected >"$place/answer"
+grep -q inspected "$place/answer" || { cat "$place/answer" >&2; exit 1; }
 echo "ok: define, list, start, read (Inspector, http and stdio)"
 
 # Workflows stand in for the tools that the suite looks for, where a workflow can. A person defines them: what an agent
@@ -88,8 +88,8 @@ for _ in $(seq 100); do
 done
 node "$node/node_modules/@modelcontextprotocol/conformance/dist/index.js" server \
   --url "http://localhost:$(cat "$place/port")/mcp" --suite all -o "$place/results" \
-  --expected-failures scripts/mcp/conformance.yaml >"$place/said" 2>&1 || { tail -80 "$place/said" >&2; exit 1; }
-grep -E "^(✓|Total)" "$place/said"
+  --expected-failures scripts/mcp/conformance.yaml >"$place/answer" 2>&1 || { tail -80 "$place/answer" >&2; exit 1; }
+grep -E "^(✓|Total)" "$place/answer"
 if grep -q panicked "$place/log"; then
   grep -A5 panicked "$place/log" >&2
   exit 1

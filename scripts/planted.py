@@ -103,7 +103,7 @@ def build(bugs):
 
 
 def run(executables, bug, name=""):
-    """Whether the tests passed, and what they said."""
+    """Whether the tests passed, and their output."""
     executable, directory = executables[bug["package"], bug["suite"]]
     env = {**os.environ, "PLANTED_BUG": name, "RUST_BACKTRACE": "0", "CARGO_MANIFEST_DIR": directory, **bug.get("env", {})}
     try:
@@ -130,7 +130,7 @@ def chosen(words):
 
 
 def check(bugs):
-    """Every bug applies and names tests, as far as the text tells."""
+    """Checks in the text alone that every bug applies and its tests exist."""
     plant(bugs, ROOT)
     for bug in bugs:
         crate = "cli" if bug["package"] == "stepwell" else bug["package"].removeprefix("stepwell-")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Calls the API as its description says one may, and as it says one may not: no 5xx, and every answer as described.
+# Sends requests that the API description allows and requests that it does not: no 5xx, and every response as described.
 # `short` takes about a minute and is part of `make test`; `long` is part of `make soak`. Both use a fixed seed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -42,7 +42,7 @@ for _ in $(seq 300); do
 done
 url=$(cat "$place/data/server.url")
 
-# An organisation of its own with one thing of each sort. Whatever is done there, the server and the key stay of use.
+# A separate organisation with one thing of each kind, so that no request can make the server or the key unusable.
 "$venv/bin/python" - "$url" "$place" <<'PY'
 import json, pathlib, sys, time, requests
 

@@ -1,5 +1,7 @@
 //! The help of the command line: commands by topic, and examples under each command.
 
+#[cfg(test)]
+mod documents;
 mod examples;
 
 use crate::cli::Cli;
@@ -82,7 +84,7 @@ mod tests {
     use clap::FromArgMatches;
     use std::collections::BTreeSet;
 
-    fn leaves(command: &Command, path: &str, found: &mut Vec<String>) {
+    pub(super) fn leaves(command: &Command, path: &str, found: &mut Vec<String>) {
         let inner: Vec<&Command> = command.get_subcommands().filter(|inner| !inner.is_hide_set()).collect();
         if inner.is_empty() {
             found.push(path.to_string());
@@ -93,7 +95,7 @@ mod tests {
     }
 
     /// Splits a command line as a shell does, as far as the examples need it.
-    fn words(line: &str) -> Vec<String> {
+    pub(super) fn words(line: &str) -> Vec<String> {
         let (mut words, mut word, mut quote, mut any) = (Vec::new(), String::new(), None, false);
         for c in line.chars() {
             match quote {
@@ -145,6 +147,21 @@ mod tests {
         for (of, _) in EXAMPLES {
             assert!(commands.iter().any(|path| path == of), "there is no command {of}");
         }
+    }
+
+    fn undescribed(command: &Command, path: &str, found: &mut Vec<String>) {
+        let bare = command.get_arguments().filter(|argument| !argument.is_hide_set() && argument.get_help().is_none());
+        found.extend(bare.map(|argument| format!("stepwell{path}: {}", argument.get_id())));
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            undescribed(inner, &format!("{path} {}", inner.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn every_argument_is_described() {
+        let mut found = Vec::new();
+        undescribed(&Cli::command(), "", &mut found);
+        assert!(found.is_empty(), "{found:#?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! What the documents say is tried: every complete definition in them goes through the real binary, every example of an
-//! expression is evaluated, and every file in `examples/` is checked and simulated.
+//! The documents are tested: every complete definition goes through the real binary, every example of an expression
+//! is evaluated, and every file in `examples/` is checked and simulated.
 //!
-//! A definition is a fenced yaml or json block with a top-level name. Directly after `<!-- refused: CODE -->` it must be
+//! A definition is a fenced yaml or json block with a top-level name. Directly after ``Refused with `CODE`:`` it must be
 //! refused with that code, anywhere else accepted. A table whose first column is one of [`EXAMPLES`] is a list of examples.
 
 // In a test a panic is the report.
@@ -14,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 use stepwell_core::expr::{Expr, Found, Grammar, Names, Path, functions, walk};
 use stepwell_core::template::Template;
 
-const REFUSED: &str = "<!-- refused: ";
+const REFUSED: &str = "Refused with `";
 
 fn root() -> PathBuf {
     FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -60,7 +60,7 @@ fn examples(file: &str, document: &str) -> Vec<Example> {
         let length = length.unwrap_or_else(|| panic!("{file}:{}: the block is not closed", at + 1));
         let text = lines[at + 1..][..length].join("\n") + "\n";
         let before = at.checked_sub(1).and_then(|n| lines[n].strip_prefix(REFUSED));
-        let refused = before.map(|rest| rest.trim_end_matches("-->").trim().to_owned());
+        let refused = before.map(|rest| rest.trim_end_matches("`:").to_owned());
         let place = format!("{file}:{}", at + 1);
         if is_definition(language, &text) {
             found.push(Example { place, text, refused });
@@ -155,7 +155,7 @@ fn the_tests_of_the_examples_pass() {
 
 #[test]
 fn blocks_are_told_apart() {
-    let text = "\n```yaml\nname: a\n```\n```sh\nname: b\n```\n<!-- refused: cycle -->\n```json\n{\n  \"name\": 1}\n```\n\
+    let text = "\n```yaml\nname: a\n```\n```sh\nname: b\n```\nRefused with `cycle`:\n```json\n{\n  \"name\": 1}\n```\n\
                 ```yaml\nstep:\n  name: c\n```\n";
     let found: Vec<(String, Option<String>)> =
         examples("x.md", text).into_iter().map(|example| (example.place, example.refused)).collect();
@@ -189,7 +189,7 @@ fn code(cell: &str) -> String {
     inner.filter(|inner| !inner.contains('`')).unwrap_or(cell).to_owned()
 }
 
-/// What the first cell comes to, written as the last one is.
+/// The result of the first cell, in the notation of the last one.
 fn outcome(kind: &str, source: &str, data: &Data) -> String {
     let grammar = if kind.starts_with("flow") { Grammar::Flow } else { Grammar::Standard };
     match kind {
@@ -258,4 +258,34 @@ fn every_function_is_documented() {
     let text = document("expressions.md");
     let missing = functions::NAMES.iter().filter(|name| !text.contains(&format!("`{name}(")));
     report(missing.map(|name| format!("expressions.md does not mention {name}")).collect());
+}
+
+/// The codes that the source of a crate gives to failures.
+fn failure_codes(text: &str) -> Vec<String> {
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let calls = text.split("Failure::new(").skip(1).chain(text.split("Failure::retryable(").skip(1));
+    let code = |rest: &str| rest.trim_start().strip_prefix('"')?.split('"').next().map(str::to_owned);
+    calls.filter_map(code).collect()
+}
+
+#[test]
+fn every_code_of_a_failed_step_is_documented() {
+    let documents: String = documents().into_iter().map(|(_, text)| text).collect();
+    let mut folders: Vec<PathBuf> = ["core", "engine", "steps"].map(|name| root().join("crates").join(name)).into();
+    let (mut known, mut missing) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                let tests = path.ends_with("tests") || path.ends_with("benches");
+                folders.extend((!tests).then_some(path));
+            } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("tests.rs") {
+                let codes = failure_codes(&std::fs::read_to_string(&path).unwrap());
+                known += codes.len();
+                let unknown = codes.iter().filter(|code| !documents.contains(&format!("`{code}`")));
+                missing.extend(unknown.map(|code| format!("{}: no page has `{code}`", path.display())));
+            }
+        }
+    }
+    report(missing);
+    assert!(known > 60, "only {known} codes were found");
 }

@@ -1,4 +1,4 @@
-//! The `stepwell` binary as a person and a script meet it: arguments and files in, text and exit codes out.
+//! The `stepwell` binary from outside: arguments and files in, text and exit codes out.
 //!
 //! Written from the documents alone. Not here: what definitions mean (`formats`), what runs do (`core`).
 

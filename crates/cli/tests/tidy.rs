@@ -13,7 +13,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Files of the project with one of these endings, without what is built or installed.
+/// Files of the project with one of these endings, without built and installed ones.
 fn files(endings: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut todo = vec![root()];

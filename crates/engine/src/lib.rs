@@ -44,8 +44,8 @@ pub use doctor::audit::Verdict as AuditVerdict;
 pub use engine::{Config, Engine};
 pub use error::Error;
 pub use execute::{
-    AccessedSecret, Effect as PolicyEffect, Kinds, Policy, Principal, Rate, Resumed, SecretAccess, StepCall, StepKind,
-    Suspended, UnknownOutcome, Until, trace,
+    AccessedSecret, Effect as PolicyEffect, Kinds, Missing, Policy, Principal, Rate, Resumed, SecretAccess, StepCall,
+    StepKind, Suspended, UnknownOutcome, Until, trace,
 };
 pub use log::LogReader;
 pub use run::{

@@ -1,5 +1,5 @@
-//! Whatever a run goes through, what the store has of it is the run: after every transition it is written to a real SQLite
-//! file, and at random moments it is loaded again and must be the same.
+//! After every transition of a run, its rows are written to a real SQLite file. At random moments it is loaded
+//! again and must equal the run in memory.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]

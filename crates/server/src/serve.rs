@@ -152,7 +152,7 @@ pub async fn serve(
     let (ended, over) = watch::channel(());
     let exporter = match &config.otlp {
         Some(to) => {
-            let exporter = otlp::Exporter::new(&engine, to, otlp::Pace::default()).await;
+            let exporter = otlp::Exporter::new(&engine, to, otlp::Intervals::default()).await;
             let exporter = exporter.map_err(|error| Error::Unavailable(format!("traces: {error}")))?;
             let exporter = Arc::new(Mutex::new(exporter));
             Some(engine.supervisor().spawn("traces", move || {

@@ -1,4 +1,4 @@
-//! `/metrics` from outside: what it says, and to whom.
+//! `/metrics` from outside: its content, and who may read it.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]

@@ -16,7 +16,7 @@ use stepwell_engine::commands::{Source, Trigger};
 use stepwell_engine::trace::{hex, run_span, step_span, trace_id};
 use stepwell_engine::{Caller, Config, Engine, Kinds, StepCall, StepKind};
 use stepwell_server::config::{Otlp, Secret};
-use stepwell_server::otlp::{Exporter, Pace};
+use stepwell_server::otlp::{Exporter, Intervals};
 use stepwell_testing::TestStore;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
@@ -72,7 +72,7 @@ struct Harness {
     _place: TestStore,
 }
 
-const PACE: Pace = Pace {
+const INTERVALS: Intervals = Intervals {
     linger: Duration::from_millis(5),
     poll: LONG,
     first_pause: Duration::from_millis(5),
@@ -100,7 +100,7 @@ impl Harness {
     }
 
     async fn export(mut self) -> Harness {
-        let mut exporter = Exporter::new(&self.engine, &self.otlp, PACE).await.unwrap();
+        let mut exporter = Exporter::new(&self.engine, &self.otlp, INTERVALS).await.unwrap();
         let stop = self.stop.clone();
         self.exporter = Some(tokio::spawn(async move { exporter.run(stop.notified()).await }));
         self
@@ -292,8 +292,8 @@ async fn spans_that_a_collector_refuses_for_good_are_not_sent_for_ever() {
 #[tokio::test]
 async fn what_is_left_at_the_end_is_still_sent() {
     let mut harness = Harness::new().await;
-    let pace = Pace { linger: LONG, ..PACE };
-    let mut exporter = Exporter::new(&harness.engine, &harness.otlp, pace).await.unwrap();
+    let intervals = Intervals { linger: LONG, ..INTERVALS };
+    let mut exporter = Exporter::new(&harness.engine, &harness.otlp, intervals).await.unwrap();
     let stop = harness.stop.clone();
     harness.exporter = Some(tokio::spawn(async move { exporter.run(stop.notified()).await }));
     harness.define(json!({"name": "w", "tasks": {"a": tool("ok", &[])}})).await;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::nearest::nearest;
 use stepwell_core::plan::Abandon;
-use stepwell_engine::{StepCall, StepKind, Suspended};
+use stepwell_engine::{Missing, StepCall, StepKind, Suspended};
 use stepwell_store::OrgId;
 
 /// How many names an `unknown_tool` message lists if none is close to the requested one.
@@ -118,13 +118,13 @@ impl StepKind for ToolKind {
         }
     }
 
-    async fn missing(&self, _org: OrgId, known: &Value) -> Vec<String> {
+    async fn missing(&self, _org: OrgId, known: &Value) -> Vec<Missing> {
         let Some(name) = known.get("tool").and_then(Value::as_str) else { return Vec::new() };
         let upstream = self.upstreams.as_ref().is_some_and(|upstreams| upstreams.has(name));
         if self.tools.get(name).is_some() || upstream {
             return Vec::new();
         }
-        vec![self.tools.unknown(name, &[]).message.to_string()]
+        vec![Missing { field: "tool", message: self.tools.unknown(name, &[]).message.to_string() }]
     }
 
     async fn run(&self, call: StepCall) -> Outcome {

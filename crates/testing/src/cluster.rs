@@ -1,4 +1,4 @@
-//! A real PostgreSQL server in a directory that goes away. What it acknowledges is on disk, as in life.
+//! A real PostgreSQL server in a temporary directory. What it acknowledges is on disk.
 
 use crate::certificates::Identity;
 use crate::programs::{self, User};
@@ -108,7 +108,7 @@ impl Cluster {
         (Ipv4Addr::LOCALHOST, self.own().port).into()
     }
 
-    /// A schema of its own in the database: as good as a database of its own, and quicker made.
+    /// A schema of its own in the database: isolates as well as a database, and is created faster.
     pub fn schema(&self) -> Schema {
         Schema::new(&self.url)
     }

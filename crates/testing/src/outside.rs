@@ -1,5 +1,5 @@
-//! What workflows call: a real HTTP server on loopback. What it answers is each test's own business, but for one
-//! that several suites use.
+//! An HTTP server on loopback that workflows call. Each test defines its answers, except one that several suites
+//! share.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -60,7 +60,7 @@ fn serve(stream: TcpStream, answer: &impl Fn(Request) -> (&'static str, String))
 }
 
 /// What is sent to `/tell` is written down, `/missing` is not found, and calls of `/held` get no answer until they
-/// are let go.
+/// are released.
 pub struct Outside {
     pub url: String,
     shared: Arc<(Mutex<Called>, Condvar)>,

@@ -1,4 +1,4 @@
-//! PostgreSQL's programs: where they are, and as whom they may run.
+//! PostgreSQL's programs: where they are, and which user may run them.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

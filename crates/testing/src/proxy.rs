@@ -1,4 +1,4 @@
-//! A network between a node and the database that can be cut, fall silent and come back.
+//! A proxy between a node and the database that can drop, stall and restore connections.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Everything that is sent to its address goes on to another, as long as it is let.
+/// Forwards everything that is sent to its address to another, unless it is cut.
 pub struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -69,7 +69,7 @@ impl Proxy {
         self.shared.state().mode = Mode::Silent;
     }
 
-    /// What was held goes on, and new connections get through.
+    /// Held bytes are forwarded, and new connections succeed.
     pub fn heal(&self) {
         self.shared.state().mode = Mode::Open;
         self.shared.changed.notify_all();
@@ -87,7 +87,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Waits until bytes may go on. False if the connection is gone.
+    /// Waits until bytes may be forwarded. False if the connection is gone.
     fn passes(&self, id: u64) -> bool {
         let silent = |state: &mut State| state.mode == Mode::Silent && state.connections.contains_key(&id);
         let state = self.changed.wait_while(self.state(), silent).unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -1,5 +1,5 @@
-//! Looks past the store's contract, at its rows: what somebody has who copies the data, and what somebody does who
-//! meddles with it.
+//! Reads and changes rows past the store's contract, as someone with a copy of the data or access to the database
+//! can.
 
 use crate::TestStore;
 use rusqlite::Connection;

@@ -1,4 +1,4 @@
-//! A schema of its own for each test, and SQL from wherever a test stands.
+//! A schema per test, and SQL from any thread of a test.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};

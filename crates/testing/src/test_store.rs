@@ -1,4 +1,4 @@
-//! Where a test's data is: a directory that goes away, and on PostgreSQL a schema too.
+//! Where a test's data is: a temporary directory, and on PostgreSQL also a schema.
 
 use crate::{Cluster, Schema};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl TestStore {
         TestStore::default()
     }
 
-    /// Empty, and the test's own, whichever store it is.
+    /// Empty, and not shared with other tests.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -73,7 +73,7 @@ impl TestStore {
         }
     }
 
-    /// Opens it, also once more. The embedded store must have been let go of before.
+    /// Opens it, also again. The embedded store must have been closed before.
     pub async fn open(&self) -> Result<Arc<dyn Store>, Error> {
         self.location().open().await
     }

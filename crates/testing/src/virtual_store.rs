@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 /// How long a node may be silent, unless the store says otherwise.
 const LEASE: Duration = Duration::from_secs(10);
-/// The database itself gives up no node: its clock knows nothing of virtual time.
+/// The database itself declares no node dead: its clock is not virtual.
 const NEVER: Duration = Duration::from_secs(1_000_000);
 
 /// What the database is spoken to on.

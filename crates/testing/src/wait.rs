@@ -1,4 +1,4 @@
-//! Waiting for what cannot be awaited, and programs that know nothing of the machine that tests them.
+//! Waiting for conditions that cannot be awaited, and processes without the environment of this machine.
 
 use crate::{LOOK, PATIENCE};
 use std::ffi::OsStr;

@@ -33,6 +33,7 @@ enum ChannelCommand {
 
 #[derive(clap::Args)]
 struct Add {
+    /// Medium of the channel
     medium: MediumName,
     /// Name of the channel
     name: String,

@@ -22,6 +22,7 @@ enum Command {
     },
     /// Accept new or changed tools of a server, so that steps can call them
     Accept {
+        /// Name of the server in the configuration
         server: String,
         /// Tools to accept (default: all)
         tools: Vec<String>,

@@ -24,6 +24,7 @@ enum Command {
     },
     /// Remove a policy
     Delete {
+        /// Name of the policy
         name: String,
         #[command(flatten)]
         common: Common,
@@ -32,6 +33,7 @@ enum Command {
 
 #[derive(clap::Args)]
 struct SetArgs {
+    /// Name of the policy
     name: String,
     /// Calls it applies to: tool:PATTERN, host:PATTERN or connection:PATTERN
     calls: String,
@@ -49,7 +51,7 @@ struct SetArgs {
     /// Deny after this time without an approval, such as 1d
     #[arg(long, value_name = "LENGTH")]
     timeout: Option<String>,
-    /// If a tool call may have happened, do not repeat it: fail, or ask a person
+    /// If a call may have happened, do not repeat it: fail, or ask a person
     #[arg(long, value_name = "fail|ask")]
     at_most_once: Option<String>,
     /// Rate limit, such as 10/1m

@@ -46,6 +46,7 @@ enum Command {
     /// Delete a saved query
     #[command(visible_alias = "rm")]
     Delete {
+        /// Name of the query
         name: String,
         #[command(flatten)]
         common: Common,

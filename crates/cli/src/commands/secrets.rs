@@ -61,6 +61,7 @@ enum SecretCommand {
     },
     /// Delete a secret
     Delete {
+        /// Name of the secret
         name: String,
         #[command(flatten)]
         common: Common,
@@ -149,6 +150,7 @@ enum ConnectionCommand {
     },
     /// Delete a connection
     Delete {
+        /// Name of the connection
         name: String,
         #[command(flatten)]
         common: Common,

@@ -17,6 +17,7 @@ pub struct UserArgs {
 enum UserCommand {
     /// Create a user
     Create {
+        /// Name of the new user
         name: String,
         /// Role (repeatable)
         #[arg(long = "role", value_name = "ROLE")]
@@ -34,6 +35,7 @@ enum UserCommand {
     },
     /// Disable a user; what they did stays attributed to them
     Disable {
+        /// Name of the user
         name: String,
         #[command(flatten)]
         common: Common,
@@ -76,6 +78,7 @@ pub struct GrantArgs {
 enum GrantCommand {
     /// List a user's roles and direct grants
     List {
+        /// Name of the user
         user: String,
         #[command(flatten)]
         common: Common,
@@ -88,6 +91,7 @@ enum GrantCommand {
 
 #[derive(clap::Args)]
 struct ChangeArgs {
+    /// Name of the user
     user: String,
     /// Grant, such as workflow.run, tool:PATTERN or secret:PATTERN
     #[arg(value_name = "GRANT")]

@@ -1,4 +1,4 @@
-//! Connections that are held open, and requests before any key is checked.
+//! Connections that stay open, and requests that are refused before a key is checked.
 
 use crate::world::{Flood, World, withstand};
 use serde_json::json;

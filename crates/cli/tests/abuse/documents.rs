@@ -1,4 +1,4 @@
-//! Documents that cost more than they weigh: schemas, definitions, bodies.
+//! Documents that are expensive to process: schemas, definitions, bodies.
 
 use crate::world::{Flood, withstand};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! Runs that take what others need: workers of code, slots, places for runs.
+//! Runs that use up shared resources: code workers, slots, places for runs.
 
 use crate::world::{Flood, withstand};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Attacks on a shared server: two organisations on the real binary, and one means no good. Each test is one attack. While
-//! it lasts, the other organisation goes on working, and the server stays within its memory.
+//! Attacks on a shared server, with two organisations on the real binary: one attacks, the other works. Each test
+//! is one attack. During it the other organisation makes progress, and the server stays within its memory.
 //!
 //! A test prints a row: the attack, how long the victim's runs took without and under it, and the most memory that the
 //! server used. The attacks run one after the other, because they are measured.

@@ -1,4 +1,4 @@
-//! A server with an attacker and a victim, and what the victim notices.
+//! A server with an attacker and a victim, and measurements of the victim's requests.
 
 use serde_json::{Value, json};
 use std::any::Any;
@@ -83,7 +83,7 @@ impl World {
     }
 }
 
-/// Runs one attack. It lasts for as long as what it returns is not dropped.
+/// Runs one attack. It lasts until the returned value is dropped.
 pub fn withstand<A: Any>(name: &str, attack: impl FnOnce(&World) -> A) {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut world = World::start();

@@ -1,4 +1,4 @@
-//! Random numbers that a seed makes the same again.
+//! Seeded random numbers.
 
 use std::time::Duration;
 

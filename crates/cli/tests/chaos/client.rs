@@ -1,5 +1,5 @@
-//! Clients of whichever node answers: they start runs and ask again until they are told that they were started, call back
-//! where runs wait for it, and watch that limits hold.
+//! Clients of any node that answers: they start runs and repeat a request until it is acknowledged, call the
+//! webhooks of waiting runs, and check that limits hold.
 
 use crate::Trouble;
 use crate::chance::Chance;
@@ -99,7 +99,7 @@ impl<'a> Clients<'a> {
         self.trouble.note(format!("no server took {key} of {workflow} within {PATIENCE:?}"));
     }
 
-    /// As somebody does who did not hear the answer.
+    /// As a client does whose response was lost.
     fn ask_again(&self, chance: &mut Chance) {
         let started = self.started();
         if !started.is_empty() {
@@ -139,7 +139,7 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// Looks again and again, at all nodes, how many runs of the workflow with a limit go on.
+    /// Polls all nodes for how many runs of the workflow with a limit are in progress.
     pub fn watch_limit(&self, mut chance: Chance) {
         let path = "/api/v1/runs?workflow=narrow&status=running,paused";
         let mut looked = 0;

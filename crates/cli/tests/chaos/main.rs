@@ -1,5 +1,5 @@
-//! Three nodes on one PostgreSQL, clients that ask whichever answers, and villains that kill, pause, cut off and restart all
-//! of it at random. Afterwards everything that was acknowledged has come to the end that its definition demands.
+//! Three nodes on one PostgreSQL, clients, and faults at random: nodes and database are killed, paused, cut off and
+//! restarted. Afterwards every acknowledged run has ended as its definition requires.
 //!
 //! `STEPWELL_CHAOS_SEED` says what goes wrong, `STEPWELL_CHAOS_SECONDS` for how long; `STEPWELL_CHAOS_OLDER` is a binary of
 //! an earlier version for one of the nodes.
@@ -26,10 +26,10 @@ use std::time::{Duration, Instant};
 use stepwell_testing::Cluster;
 use villain::{Deeds, Villain};
 
-/// For how many seconds the villains do what they do, unless somebody says otherwise.
+/// Default duration of the faults in seconds.
 const USUAL: u64 = 25;
 
-/// What was seen that must not be.
+/// Violations that were seen.
 #[derive(Default)]
 pub struct Trouble(Mutex<Vec<String>>);
 
@@ -135,10 +135,10 @@ fn settle(clients: &Clients<'_>) -> Vec<String> {
     wrong.into_iter().map(|Unsettled(what, last)| format!("waited in vain: {what}\n{last}")).collect()
 }
 
-/// What was waited for, and what was there instead.
+/// What was awaited, and what was found instead.
 struct Unsettled(String, String);
 
-/// Asks until nothing is in the way. Gives up when what is in the way has been the same for too long.
+/// Polls until nothing is outstanding. Gives up when the same things have been outstanding for too long.
 fn in_vain(what: &str, mut in_the_way: impl FnMut() -> Value) -> Option<Unsettled> {
     let (mut last, mut since) = (Value::Null, Instant::now());
     loop {

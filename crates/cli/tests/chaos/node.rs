@@ -1,4 +1,4 @@
-//! One node: the real binary as a process, on a data directory and a way to the database of its own.
+//! One node: the real binary as a process, with its own data directory and its own connection to the database.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -11,9 +11,9 @@ use stepwell_testing::{Cluster, Proxy, command};
 
 /// Most things take milliseconds; a loaded machine gets its time.
 pub const PATIENCE: Duration = Duration::from_secs(90);
-/// For how long a node that is not heard of keeps what it has.
+/// The lease of a silent node.
 pub const LEASE: Duration = Duration::from_secs(2);
-/// What the configuration gives a stop.
+/// The configured time for a stop.
 const DRAIN: Duration = Duration::from_secs(5);
 pub const KEY: &str = "0123456789abcdef0123456789abcdef0123";
 
@@ -106,7 +106,7 @@ impl Node {
         self.process().child.take().expect("it runs")
     }
 
-    /// Lets it come to its end; what is wrong with how it did.
+    /// Stops it; returns what was wrong with how it ended.
     pub fn stop(&self) -> Result<(), String> {
         let mut child = self.take();
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
@@ -159,7 +159,7 @@ pub fn stepwell() -> Command {
     command(env!("CARGO_BIN_EXE_stepwell"))
 }
 
-/// The binary of an earlier version, if one is named: nodes of two versions must get on with each other.
+/// The binary of an earlier version, if one is named: nodes of two versions must work together.
 fn older() -> Command {
     std::env::var_os("STEPWELL_CHAOS_OLDER").map_or_else(stepwell, command)
 }

@@ -1,4 +1,4 @@
-//! The outside world: a real HTTP server on loopback that notes every request and lets some fail.
+//! The services that workflows call: an HTTP server on loopback that records every request and lets some fail.
 
 use serde_json::Value;
 use std::collections::BTreeMap;

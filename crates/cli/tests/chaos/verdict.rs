@@ -1,4 +1,4 @@
-//! What must be true in the end, of every run and of all together.
+//! What must hold at the end, for every run and across all runs.
 
 use crate::client::Clients;
 use crate::node::Node;

@@ -1,4 +1,4 @@
-//! What goes wrong, at random: each node has a villain of its own, and so has the database.
+//! Injects random faults: one task per node, and one for the database.
 
 use crate::Trouble;
 use crate::chance::Chance;
@@ -12,7 +12,7 @@ use stepwell_testing::Cluster;
 pub const KINDS: [&str; 6] =
     ["is killed", "stands still", "is cut off", "hears nothing", "is asked to stop", "the database loses its power"];
 
-/// What was done, for people.
+/// A readable log of the faults.
 #[derive(Default)]
 pub struct Deeds(Mutex<Vec<String>>);
 
@@ -99,7 +99,7 @@ impl Villain<'_> {
                     self.note(&format!("{} hears nothing", node.name));
                     node.proxy.silence();
                     self.rest(100, beyond * 3);
-                    // What was held may come after all, or be lost.
+                    // Held bytes may still be delivered, or be lost.
                     if self.chance.below(2) == 0 {
                         node.proxy.cut();
                     }

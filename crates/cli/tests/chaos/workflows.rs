@@ -1,10 +1,10 @@
-//! The workflows of the test, and what each run of them must have come to.
+//! The workflows of the test, and the expected end of each run.
 
 use serde_json::{Value, json};
 
-/// Those that clients start, by name.
+/// Workflows that clients start, by name.
 pub const STARTED: [&str; 9] = ["chain", "fan", "items", "nap", "parent", "flaky", "careful", "narrow", "hook"];
-/// How many runs of `narrow` may go on at a time.
+/// Concurrency limit of `narrow`.
 pub const LIMIT: usize = 2;
 
 pub fn definitions(outside: &str) -> Vec<Value> {

@@ -1,4 +1,4 @@
-//! `apply`: idempotent, all or nothing as far as can be known before, with and without a server.
+//! `apply`, with and without a server: it is idempotent, and checks everything before it changes anything.
 
 use crate::harness::Installation;
 use crate::served::{CHAIN, GATE, Served};

@@ -1,4 +1,4 @@
-//! Channels for notifications: made, tried and removed, with what opens them kept out of sight.
+//! Notification channels: adding, testing and removing them, without showing their credentials.
 
 use crate::harness::Installation;
 use crate::served::Served;

@@ -1,4 +1,4 @@
-//! `check`: the file alone, and what a server says to it. `doctor` beside a server.
+//! `check` of a file alone and against a server; `doctor` and `audit` beside a server.
 
 use crate::harness::Installation;
 use crate::served::{CHAIN, Served};
@@ -38,11 +38,12 @@ fn what_a_definition_uses_and_a_server_does_not_have_is_a_warning() {
     let found = served.run(&["check", &file]).expect(0);
     let expected = [
         "uses.yaml: ok: uses (tasks, 4 steps)",
-        "warning: call: there is no tool `ehco`; did you mean `echo`?",
-        "warning: child: there is no workflow \"chian\"; did you mean \"chain\"?",
-        "orders",
-        "town",
-        "warning: saved: there is no saved query \"late\"",
+        "uses.yaml:3:16: warning: call: there is no tool `ehco`; did you mean `echo`?",
+        "uses.yaml:4:21: warning: child: there is no workflow \"chian\"; did you mean \"chain\"?",
+        "uses.yaml:5:30: warning: look: there is no connection",
+        "uses.yaml:5:4",
+        "warning: look: the statement has a parameter `:town`",
+        "uses.yaml:6:26: warning: saved: there is no saved query \"late\"",
         "[missing-here]",
     ];
     expected.iter().for_each(|part| assert!(found.out.contains(part), "no {part} in {}", found.out));

@@ -1,4 +1,4 @@
-//! `approve`, `deny`, `cancel` and `retry` by a server, which goes on by itself.
+//! `approve`, `deny`, `cancel` and `retry` through a server, which continues the run.
 
 use crate::served::{FAILS, GATE, Served};
 use rustix::process::Signal;
@@ -85,8 +85,8 @@ fn a_failed_run_is_retried_and_what_stands_is_said() {
     served.run(&["watch", &run]).expect(1).says("no luck");
     let again = served.run(&["retry", &run]).expect(1).says("stands: a").says("runs again: b");
     assert!(!again.err.contains("run created"), "what was before is not shown: {}", again.err);
-    let mended = FAILS.replace("tool: fail, args: {message: no luck}", "tool: now");
-    let file = served.place.file("mended.yaml", &mended);
+    let fixed = FAILS.replace("tool: fail, args: {message: no luck}", "tool: now");
+    let file = served.place.file("fixed.yaml", &fixed);
     served.run(&["apply", "-f", &file]).expect(0).says("version 1 → 2");
     served.run(&["retry", &run, "--newest"]).expect(0).says("stands: a").says("runs again: b");
     served.stop().sound();

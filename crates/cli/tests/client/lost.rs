@@ -1,4 +1,4 @@
-//! A server that is killed while its runs are watched: the watchers go on where they were.
+//! A server is killed while its runs are watched; the watchers resume.
 
 use crate::served::Served;
 use serde_json::Value;
@@ -11,7 +11,7 @@ tasks:
 output: done
 ";
 
-/// What an event is, whichever way it is received.
+/// What identifies an event, however it was received.
 fn essence(line: &Value) -> (i64, String, Value) {
     (line["version"].as_i64().unwrap(), line["type"].to_string(), line["step"].clone())
 }

@@ -1,4 +1,4 @@
-//! Keys, users and grants: through a server, and on the directory when no key is left.
+//! Keys, users and grants, through a server and on the directory.
 
 use crate::harness::{Installation, Output};
 use crate::served::{CHAIN, Served};

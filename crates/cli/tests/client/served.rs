@@ -1,4 +1,4 @@
-//! A server of the real binary on a place of its own, and finding it.
+//! A server of the real binary on a directory of its own, and how commands find it.
 
 use crate::harness::{Installation, Output, Running};
 use rustix::process::Signal;

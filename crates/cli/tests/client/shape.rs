@@ -158,7 +158,7 @@ fn every_command_prints_json_objects_one_per_line() {
     let pages = pages(&served);
     let groups: Vec<&str> = pages.iter().filter(|(_, text)| text.contains("SUBCOMMAND")).map(|(n, _)| &**n).collect();
     let mut names: Vec<&str> = pages.iter().map(|(name, _)| &**name).filter(|name| !groups.contains(name)).collect();
-    // What is made is made before it is changed and removed.
+    // Things are created before they are changed and removed.
     let order = |name: &&str| match name.rsplit('-').next().unwrap_or_default() {
         _ if name.starts_with("grant") => 2,
         "create" | "set" | "add" => {

@@ -1,10 +1,10 @@
-//! The recipe of the image, without an engine to build it: what it copies is there, and what it runs works.
+//! The container recipe, without a container engine: the files it copies exist, and its command works.
 
 use crate::harness::{BINARY, Server, command, is_known, json, root, text};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Instructions with their arguments, lines that go on put together.
+/// Instructions with their arguments; continued lines are joined.
 pub fn instructions() -> Vec<(String, String)> {
     let text = text("deploy/container/Containerfile");
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();

@@ -1,6 +1,6 @@
-//! Copies of a store: what is in them, who may read them, and what is not taken for one.
+//! Backups: their content, their permissions, and files that are refused as backups.
 
-use crate::harness::{json, said, serve, stepwell, text};
+use crate::harness::{json, serve, stdout_of, stepwell, text};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ impl Directory {
         let place = Directory(tempfile::tempdir().unwrap());
         std::fs::write(place.path("nap.json"), json!({"name": "nap", "tasks": {"rest": {"sleep": 0}}}).to_string())
             .unwrap();
-        said(&["run", &place.named("nap.json"), "--data", &place.named("data"), "--quiet"]);
+        stdout_of(&["run", &place.named("nap.json"), "--data", &place.named("data"), "--quiet"]);
         place
     }
 
@@ -48,14 +48,14 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn a_copy_of_a_directory_at_rest_is_one_private_file() {
     let place = Directory::new();
-    let told = json(&said(&["backup", "--data", &place.named("data"), &place.named("copy.db"), "--json"]));
+    let told = json(&stdout_of(&["backup", "--data", &place.named("data"), &place.named("copy.db"), "--json"]));
     assert_eq!((&told["runs"], &told["key_files"]), (&json!(1), &json!(0)), "{told:#}");
     assert_eq!(told["bytes"].as_u64().unwrap(), std::fs::metadata(place.path("copy.db")).unwrap().len());
     assert_eq!(mode(&place.path("copy.db")), 0o600);
     assert_eq!(place.names(), ["copy.db", "data", "nap.json"]);
-    said(&["restore", &place.named("copy.db"), "--data", &place.named("new")]);
+    stdout_of(&["restore", &place.named("copy.db"), "--data", &place.named("new")]);
     assert_eq!((mode(&place.path("new")), mode(&place.path("new/stepwell.db"))), (0o700, 0o600));
-    let runs = said(&["runs", "--data", &place.named("new"), "--json"]);
+    let runs = stdout_of(&["runs", "--data", &place.named("new"), "--json"]);
     assert_eq!(json(&runs)["status"], "completed");
 }
 
@@ -64,16 +64,16 @@ fn keys_are_copied_only_when_asked_for() {
     let place = Directory::new();
     let (data, plain, keyed) = (place.named("data"), place.named("plain.db"), place.named("keyed.db"));
     let server = serve(&place.path("data"));
-    said(&["backup", "--data", &data, &plain]);
+    stdout_of(&["backup", "--data", &data, &plain]);
     assert_eq!(place.names(), ["data", "nap.json", "plain.db"]);
-    said(&["backup", "--data", &data, &keyed, "--with-keys"]);
+    stdout_of(&["backup", "--data", &data, &keyed, "--with-keys"]);
     assert_eq!(place.names(), ["data", "keyed.db", "keyed.db.admin.key", "keyed.db.agent.key", "nap.json", "plain.db"]);
     assert_eq!(mode(&place.path("keyed.db.admin.key")), 0o600);
     drop(server);
-    said(&["restore", &keyed, "--data", &place.named("with")]);
-    said(&["restore", &plain, "--data", &place.named("without")]);
+    stdout_of(&["restore", &keyed, "--data", &place.named("with")]);
+    stdout_of(&["restore", &plain, "--data", &place.named("without")]);
     assert!(!place.path("without/admin.key").exists());
-    // The key works on what was restored, whether its file came along or not.
+    // The key works on the restored store, with or without its file.
     let key = std::fs::read_to_string(place.path("data/admin.key")).unwrap();
     assert_eq!(std::fs::read_to_string(place.path("with/admin.key")).unwrap(), key);
     let server = serve(&place.path("without"));
@@ -93,11 +93,11 @@ fn a_backup_with_keys_restores_secrets_that_can_be_used() {
     server.api.call("PUT", "/api/v1/secrets/KEY", &json!({"value": "hunter22hunter22"})).is(200);
     let step = json!({"url": url, "method": "POST", "body": {"key": "{{secrets.KEY}}"}});
     server.api.define(&json!({"name": "call", "tasks": {"call": step}}));
-    said(&["backup", "--data", &data, &copy, "--with-keys"]);
+    stdout_of(&["backup", "--data", &data, &copy, "--with-keys"]);
     drop(server);
-    // Nothing of the old directory can help.
+    // Nothing of the old directory is left.
     std::fs::remove_dir_all(&data).unwrap();
-    said(&["restore", &copy, "--data", &new]);
+    stdout_of(&["restore", &copy, "--data", &new]);
     assert_eq!(mode(&place.path("new/master.key")), 0o600);
     let server = serve(&place.path("new"));
     assert_eq!(server.api.finished("call", &json!({}))["status"], "completed");
@@ -112,7 +112,7 @@ fn nothing_that_is_there_is_overwritten() {
     place.refuses(&["backup", "--data", &data, &copy], "already exists");
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), "mine");
     std::fs::remove_file(&copy).unwrap();
-    said(&["backup", "--data", &data, &copy]);
+    stdout_of(&["backup", "--data", &data, &copy]);
     place.refuses(&["restore", &copy, "--data", &data], "already exists");
     // A journal that was left behind would be taken for the restored store's own.
     std::fs::create_dir(place.path("left")).unwrap();
@@ -143,7 +143,7 @@ fn what_is_not_a_backup_is_refused_and_nothing_is_made() {
     let foreign = rusqlite::Connection::open(place.path("foreign.db")).unwrap();
     foreign.execute_batch("CREATE TABLE t (x)").unwrap();
     check("foreign.db", "belongs to another program");
-    said(&["backup", "--data", &place.named("data"), &place.named("copy.db")]);
+    stdout_of(&["backup", "--data", &place.named("data"), &place.named("copy.db")]);
     let copy = rusqlite::Connection::open(place.path("copy.db")).unwrap();
     copy.pragma_update(None, "user_version", 1_000).unwrap();
     drop(copy);
@@ -154,7 +154,7 @@ fn what_is_not_a_backup_is_refused_and_nothing_is_made() {
 #[test]
 fn a_damaged_copy_is_refused_and_not_put_in_place() {
     let place = Directory::new();
-    said(&["backup", "--data", &place.named("data"), &place.named("copy.db")]);
+    stdout_of(&["backup", "--data", &place.named("data"), &place.named("copy.db")]);
     let whole = std::fs::read(place.path("copy.db")).unwrap();
     const PAGE: usize = 4_096;
     for page in (1..whole.len() / PAGE).step_by(5) {

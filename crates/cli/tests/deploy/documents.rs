@@ -1,9 +1,9 @@
-//! docs/deployment.md: every command of ours that it shows exists, with these options.
+//! docs/deployment.md: every command of Stepwell that it shows exists, with these options.
 
-use crate::harness::{said, text};
+use crate::harness::{stdout_of, text};
 use std::collections::BTreeSet;
 
-/// The lines of its shell blocks, those that go on put together.
+/// The lines of its shell blocks; continued lines are joined.
 fn lines() -> Vec<String> {
     let document = text("docs/deployment.md");
     let blocks = document.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap().replace("\\\n", " "));
@@ -22,7 +22,7 @@ fn every_command_in_the_document_exists_with_its_options() {
         };
         let nested = words.get(at + 2).filter(|_| *command == "config" || *command == "key");
         let arguments: Vec<&str> = [Some(command), nested].into_iter().flatten().copied().chain(["--help"]).collect();
-        let help = said(&arguments);
+        let help = stdout_of(&arguments);
         for option in words[at + 2..].iter().filter(|word| word.starts_with("--")) {
             assert!(help.contains(option), "{line}: `stepwell {command}` has no {option}");
         }

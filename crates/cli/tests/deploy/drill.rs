@@ -1,13 +1,13 @@
-//! The drill: a backup under load, the machine lost, the copy restored elsewhere.
+//! The recovery drill: a backup under load, the loss of the machine, and a restore elsewhere.
 
-use crate::harness::{Server, eventually, json, said, serve};
+use crate::harness::{Server, eventually, json, serve, stdout_of};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 use stepwell_testing::Outside;
 
-/// Runs by their number, once the server said that they are on disk.
+/// Runs by their number, once the server acknowledged them.
 pub type Acknowledged = Mutex<BTreeMap<u64, String>>;
 
 /// Starts runs from several threads until no one answers.
@@ -39,7 +39,7 @@ fn backup_under_load(data: &Path, to: &Path, acknowledged: &Acknowledged) -> BTr
     loop {
         let before = acknowledged.lock().unwrap().clone();
         let (from, to) = (data.to_str().unwrap(), to.to_str().unwrap());
-        let told = json(&said(&["backup", "--data", from, to, "--with-keys", "--json"]));
+        let told = json(&stdout_of(&["backup", "--data", from, to, "--with-keys", "--json"]));
         assert!(told["runs"].as_u64().unwrap() >= before.len() as u64, "{told:#}");
         if acknowledged.lock().unwrap().len() > before.len() {
             return before;
@@ -54,7 +54,7 @@ fn backup_under_load(data: &Path, to: &Path, acknowledged: &Acknowledged) -> BTr
 
 #[track_caller]
 fn sound(data: &Path) {
-    let told = said(&["doctor", "--data", data.to_str().unwrap()]);
+    let told = stdout_of(&["doctor", "--data", data.to_str().unwrap()]);
     assert!(told.contains("nothing is wrong"), "{told}");
 }
 
@@ -95,10 +95,10 @@ fn what_was_acknowledged_before_a_backup_is_restored_from_it_and_goes_on() {
         (before, nap)
     });
     assert_eq!(server.gone(), None);
-    // Nothing of the old machine is left but the copy.
+    // Only the copy is left of the old machine.
     std::fs::remove_dir_all(&data).unwrap();
 
-    said(&["restore", copy.to_str().unwrap(), "--data", elsewhere.to_str().unwrap()]);
+    stdout_of(&["restore", copy.to_str().unwrap(), "--data", elsewhere.to_str().unwrap()]);
     sound(&elsewhere);
     let server = serve(&elsewhere);
     for (number, run) in &before {
@@ -111,7 +111,7 @@ fn what_was_acknowledged_before_a_backup_is_restored_from_it_and_goes_on() {
     assert_eq!(calls[0], calls[1]);
     outside.let_go();
     assert_eq!(server.api.end(&held)["status"], "completed");
-    said(&["approve", &gate, "ask", "--data", elsewhere.to_str().unwrap()]);
+    stdout_of(&["approve", &gate, "ask", "--data", elsewhere.to_str().unwrap()]);
     assert_eq!(server.api.end(&gate)["status"], "completed");
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.gone(), Some(0));

@@ -1,8 +1,8 @@
-//! The drill on PostgreSQL, with its own tools: a dump under load, the node and its database lost, the dump restored into
-//! another one.
+//! The recovery drill on PostgreSQL, with its own tools: a dump under load, the loss of node and database, and a
+//! restore into another database.
 
 use crate::drill::{Acknowledged, load};
-use crate::harness::{Server, command, eventually, said};
+use crate::harness::{Server, command, eventually, stdout_of};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -53,15 +53,15 @@ fn what_was_acknowledged_before_a_dump_is_restored_from_it_and_goes_on() {
     execute(cluster.url(), "DROP DATABASE before WITH (FORCE)").unwrap();
 
     run("pg_restore", &["-d", &named("after"), dump.to_str().unwrap()]);
-    let told = said(&["doctor", "--database", &named("after")]);
+    let told = stdout_of(&["doctor", "--database", &named("after")]);
     assert!(told.contains("nothing is wrong"), "{told}");
-    // The key files of the machine go on working.
+    // The key files of the machine still work.
     let server = serve(&named("after"), &data);
     for (number, run) in &before {
         let end = server.api.end(run);
         assert_eq!((&end["status"], &end["output"]), (&json!("completed"), &json!({"n": number})), "{end:#}");
     }
-    said(&["approve", &gate, "ask", "--data", data.to_str().unwrap()]);
+    stdout_of(&["approve", &gate, "ask", "--data", data.to_str().unwrap()]);
     assert_eq!(server.api.end(&gate)["status"], "completed");
     server.signal(rustix::process::Signal::TERM);
     assert_eq!(server.gone(), Some(0));

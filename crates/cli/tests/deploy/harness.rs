@@ -1,4 +1,4 @@
-//! The real binary, as something else starts it: a unit, an image, a manifest.
+//! The real binary, started as a unit, an image or a manifest starts it.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub fn stepwell(arguments: &[&str]) -> Output {
 
 /// What the binary says when all is well.
 #[track_caller]
-pub fn said(arguments: &[&str]) -> String {
+pub fn stdout_of(arguments: &[&str]) -> String {
     let done = stepwell(arguments);
     let error = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{arguments:?}: {}\n{error}", done.status);
@@ -49,7 +49,7 @@ pub fn is_known(variable: &str) -> bool {
 
 /// How many seconds a server with this configuration may take to stop: the drain, and the last traces.
 pub fn stop_seconds(config: &Path) -> u64 {
-    let config = json(&said(&["config", "check", config.to_str().unwrap()]));
+    let config = json(&stdout_of(&["config", "check", config.to_str().unwrap()]));
     let drain = config["drain"].as_str().unwrap();
     drain.strip_suffix('s').and_then(|seconds| seconds.parse::<u64>().ok()).unwrap() + 2
 }

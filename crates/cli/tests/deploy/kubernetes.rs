@@ -1,4 +1,4 @@
-//! The manifests: that their parts fit together, and that what they set and ask means something to the real server.
+//! The manifests: their parts fit together, and the real server accepts their settings and answers their probes.
 
 use crate::container::instruction;
 use crate::harness::{BINARY, Server, command, is_known, status_as, stop_seconds, text};

@@ -1,4 +1,5 @@
-//! What stands in `deploy/` and in docs/deployment.md, tried with the real binary; and the drill of backup and restore.
+//! The files in `deploy/` and the commands in docs/deployment.md, tried with the real binary; and the recovery
+//! drill.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! The unit: what systemd says of it, and what it starts and stops.
+//! The systemd unit: `systemd-analyze` accepts it, and its command starts and stops.
 
 use crate::harness::{BINARY, Server, command, eventually, is_known, root, stop_seconds, text};
 use serde_json::json;

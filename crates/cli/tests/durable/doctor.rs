@@ -1,4 +1,4 @@
-//! `stepwell doctor` finds what somebody meddled with, and says why runs are not finished.
+//! `stepwell doctor` finds rows that were changed from outside, and reports why runs are unfinished.
 
 use crate::harness::Installation;
 use crate::run::CHAIN;

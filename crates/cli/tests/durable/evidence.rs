@@ -1,4 +1,4 @@
-//! Rows that were changed from outside are named by `doctor`, with and without a master key; what Stepwell itself does
+//! `doctor` names rows that were changed from outside, with and without a master key. What Stepwell itself does
 //! raises no alarm.
 
 use crate::harness::Installation;

@@ -1,4 +1,4 @@
-//! A place of its own for each test: a data directory, definition files, the real binary, and a server on this machine.
+//! Per test: a data directory, definition files, the real binary, and a server on loopback.
 
 use serde_json::Value;
 use std::cell::RefCell;
@@ -205,7 +205,7 @@ impl Drop for Running {
     }
 }
 
-/// A server that answers every request with `{"n": …}`, the number of requests so far, once it is let.
+/// A server that answers every request with `{"n": …}`, the number of requests so far, once it is released.
 pub struct Server {
     pub url: String,
     state: Arc<(Mutex<State>, Condvar)>,

@@ -1,5 +1,5 @@
-//! Runs that are really run, by the real binary on real directories: to their ends, through signals and kills, at
-//! terminals and in pipes; and what `doctor` says of directories that someone has meddled with.
+//! Runs of the real binary on real directories: to their ends, through signals and kills, on terminals and in
+//! pipes; and `doctor` on directories that were changed from outside.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
@@ -7,7 +7,7 @@
 mod doctor;
 mod evidence;
 mod harness;
-mod look;
+mod listing;
 mod pipe;
 mod run;
 mod terminal;

@@ -67,7 +67,7 @@ fn what_a_killed_process_left_is_taken_up_and_its_end_is_told() {
     server.await_requests(2);
     running.kill();
     server.release();
-    // One of them is asked for again, the other is not.
+    // One is requested again, the other is not.
     let lines = place.fed(&["pipe", &file], "{\"key\": \"a\"}\n").expect(0).lines();
     let ended: BTreeSet<String> =
         named(&lines, "ended").iter().map(|line| line["ended"].as_str().unwrap().to_string()).collect();

@@ -1,4 +1,4 @@
-//! `stepwell run` without a terminal: results, exit codes, and going on after a signal or a kill.
+//! `stepwell run` without a terminal: results, exit codes, and resuming after a signal or a kill.
 
 use crate::harness::{Installation, Server};
 use rustix::process::Signal;

@@ -1,4 +1,4 @@
-//! `stepwell run` at a terminal: questions are asked and answered on a pseudo-terminal.
+//! `stepwell run` on a pseudo-terminal: it asks questions and reads the answers.
 
 use crate::harness::{Installation, PATIENCE, Server};
 use rustix::fs::{Mode, OFlags};
@@ -15,7 +15,7 @@ struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     shown: String,
-    /// What was seen of it so far.
+    /// The output so far.
     read: usize,
 }
 
@@ -46,7 +46,7 @@ impl Terminal {
         Terminal { child, keyboard, screen, shown: String::new(), read: 0 }
     }
 
-    /// Waits until this is shown, after what was waited for before.
+    /// Waits until this is shown after the last awaited text.
     #[track_caller]
     fn until(&mut self, text: &str) {
         let end = Instant::now() + PATIENCE;

@@ -1,5 +1,5 @@
-//! Data directories that cannot be used: each is refused in one line that says what to do, with exit code 2, and stays as
-//! it is.
+//! Data directories that cannot be used: each is refused with exit code 2 and one line that says what to do, and is
+//! not changed.
 
 use crate::harness::Installation;
 use crate::run::CHAIN;

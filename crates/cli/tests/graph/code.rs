@@ -1,4 +1,4 @@
-//! JavaScript nodes, with the code forms that seed 003 shows.
+//! JavaScript nodes, in the forms that seed 003 shows.
 
 use crate::drawn::{graph, output, run, server};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Delay nodes: for a fixed time, for one that is computed, and until an instant.
+//! Delay nodes: fixed, computed, and until an instant.
 
 use crate::drawn::{echo, graph, server};
 use crate::harness::Api;

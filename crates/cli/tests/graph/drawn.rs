@@ -1,4 +1,4 @@
-//! Graphs in few words.
+//! A short notation for graphs.
 
 use crate::harness::{Api, Installation, Server};
 use serde_json::{Value, json};

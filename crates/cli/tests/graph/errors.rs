@@ -1,10 +1,10 @@
-//! `errorHandling`: to go on by an edge, or to end the run; attempts before either.
+//! `errorHandling`: taking the error edge or ending the run, after the last attempt.
 
 use crate::drawn::{echo, graph, run, server};
 use crate::harness::statuses;
 use serde_json::{Value, json};
 
-/// A node that fails for good, or for now.
+/// A node with a permanent or a temporary failure.
 fn failing(more: Value) -> Value {
     let mut config = json!({"tool": "fail", "args": {"message": "on purpose", "code": "drill"}, "outputVariable": "r"});
     config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -1,5 +1,4 @@
-//! Every type of node and every way to handle errors of the graph dialect, drawn as a canvas saves them and run by the
-//! real server.
+//! Every node type and every way to handle errors of the graph dialect, as a canvas saves them, on the real server.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]

@@ -1,5 +1,4 @@
-//! Code that would not end, or would take all there is: each is stopped on time and said to be what it was, while other
-//! steps go on.
+//! Code that does not end, or uses up memory: it is stopped in time with the right error, and other steps continue.
 
 use super::{call, failure, javascript, run, success};
 use serde_json::json;
@@ -9,7 +8,7 @@ use stepwell_core::event::FailureKind;
 use stepwell_engine::StepCall;
 
 const LIMIT: Duration = Duration::from_secs(1);
-/// From the limit to the answer, on a machine that has other things to do. What is not stopped never ends.
+/// From the limit to the result, on a busy machine. Code that is not stopped never ends.
 const LEEWAY: Duration = Duration::from_secs(30);
 
 const LATE: [(&str, &str); 13] = [
@@ -69,7 +68,7 @@ async fn check(cases: &[(&str, &str)], codes: &[&str], timeout: Duration) {
         if &*failure.code == "timeout" {
             assert_eq!(failure.kind, FailureKind::Timeout);
         }
-        // Whatever became of the worker, there is one for the next.
+        // There is a worker for the next evaluation in any case.
         assert_eq!(*success(run(&kinds, call("return 1", json!({}))).await).body, json!(1), "after {name}");
     }
 }

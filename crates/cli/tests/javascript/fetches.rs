@@ -1,4 +1,5 @@
-//! Requests that code makes: only to the hosts that the workflow names, by the server's rules, with secrets it never sees.
+//! Requests from code: only to hosts that the workflow lists, under the server's rules, with secrets that the code
+//! never sees.
 
 use super::{SECRET, call, failure, javascript, run, success};
 use async_trait::async_trait;

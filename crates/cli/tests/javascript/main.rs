@@ -1,5 +1,5 @@
-//! Javascript steps: what code means, what it cannot reach, how it is stopped, and what becomes of its processes. The
-//! workers are those of the real binary.
+//! Javascript steps: the meaning of code, its isolation, its limits, and its processes. The workers are those of
+//! the real binary.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]

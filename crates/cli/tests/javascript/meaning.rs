@@ -1,4 +1,4 @@
-//! What code sees, what its result is, and what is said of its errors.
+//! The context that code sees, its result, and its errors.
 
 use super::{alone, call, failure, javascript, run, success};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The processes: used again, replaced, killed with what they were doing, and shut in.
+//! Worker processes: reused, replaced, killed with their evaluation, and confined.
 
 use super::{call, failure, javascript, javascript_of, run, success};
 use serde_json::json;

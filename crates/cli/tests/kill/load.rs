@@ -1,5 +1,5 @@
-//! A client of `stepwell pipe` that starts runs, notes what was acknowledged, and kills the process at a random moment.
-//! What was not acknowledged is asked for again, under the same key.
+//! A client of `stepwell pipe` that starts runs, records acknowledgements, and kills the process at a random
+//! moment. It repeats what was not acknowledged, under the same key.
 
 use crate::server::Server;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Load<'_> {
         pipe.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
     }
 
-    /// One life: asks for runs, takes acknowledgements, and kills after a random time from the first of them.
+    /// One process: starts runs, records acknowledgements, and is killed a random time after the first one.
     pub fn run_and_kill(&mut self) {
         let mut child = self.spawn();
         for _ in 0..PER_LIFE {
@@ -75,7 +75,7 @@ impl Load<'_> {
         // SIGKILL: nothing is said, nothing is written any more.
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it had said before it was killed counts.
+        // Its output before it was killed counts.
         lines.iter().for_each(|line| self.note(&line));
         drop(writer.join());
     }

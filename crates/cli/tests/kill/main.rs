@@ -1,5 +1,5 @@
-//! `kill -9` at random moments: the real binary under load, again and again. Whatever it had acknowledged is there
-//! afterwards, complete and right.
+//! `kill -9` at random moments, again and again, of the real binary under load. Every acknowledged run is there
+//! afterwards, complete and correct.
 //!
 //! `STEPWELL_KILLS` says how often (the soak asks for more), `STEPWELL_SEED` when.
 

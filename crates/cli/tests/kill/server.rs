@@ -1,4 +1,4 @@
-//! A real HTTP server on loopback that notes every request: which run, which step, which idempotency key.
+//! An HTTP server on loopback that records run, step and idempotency key of every request.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,5 @@
-//! MCP servers of others behind the real binary: their tools in workflows and offered on to agents, under rights and
-//! policies, with everything that may happen in between.
+//! Third-party MCP servers behind the real binary: their tools in workflows and offered to agents, under rights and
+//! policies.
 //!
 //! `scripts/mcp-install.sh` installs what they are made with.
 

@@ -1,4 +1,4 @@
-//! A tool that is no longer what was accepted is held, by every way in, until an administrator has looked at it.
+//! A tool that changed after it was accepted is held on every path, until an administrator accepts it.
 
 use crate::agent::Agent;
 use crate::harness::eventually;

@@ -1,4 +1,4 @@
-//! Somebody without a tool's grant does not reach it, whichever way they go.
+//! A user without a tool's grant cannot reach the tool on any path.
 
 use crate::agent::Agent;
 use crate::harness::{Api, Installation, Server, eventually};
@@ -36,7 +36,7 @@ fn no_workflow_child_template_proxy_retry_or_rerun_reaches_a_tool_without_its_gr
 
     ann.define(&add("hers"));
     forbidden(&ann.finished("hers", &json!({})), "call");
-    // Not even if somebody who may starts what she wrote.
+    // Not even if a user with the grant starts a workflow that she wrote.
     forbidden(&api.finished("hers", &json!({})), "call");
     api.define(&add("theirs"));
     forbidden(&ann.finished("theirs", &json!({})), "call");
@@ -50,7 +50,7 @@ fn no_workflow_child_template_proxy_retry_or_rerun_reaches_a_tool_without_its_gr
     assert!(refused["error"].is_object(), "{refused:#}");
     assert!(!path.exists());
 
-    // A run of somebody who may, taken up by her.
+    // A run of a user with the grant, retried by her.
     let made = api.finished("theirs", &json!({"title": "Tides"}));
     assert_eq!(made["status"], "completed", "{made:#}");
     let before = std::fs::read(&path).unwrap();

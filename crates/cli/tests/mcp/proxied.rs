@@ -1,4 +1,4 @@
-//! Tools of connected servers, offered on to agents: each call is a run, so a call that needs an approval waits there.
+//! Tools of connected servers, offered to agents: each call is a run, so one that needs an approval waits durably.
 
 use crate::agent::Agent;
 use crate::harness::eventually;

@@ -1,4 +1,4 @@
-//! The flows that the first documents show, as they are written there, with their tools on a real MCP server.
+//! The flows of the seed documents, unchanged, with their tools on a real MCP server.
 
 use crate::agent::Agent;
 use crate::harness::{Api, Installation, eventually, statuses};

@@ -1,5 +1,5 @@
-//! No tool receives calls that are meant for another one: names are unique, the product's own are reserved, and a tool
-//! that an agent exposes waits for a person.
+//! No tool receives calls that are meant for another: names are unique, the product's own names are reserved, and a
+//! tool that an agent exposes is held until a person accepts it.
 
 use crate::agent::Agent;
 use crate::harness::{Api, Installation};

@@ -1,4 +1,4 @@
-//! What a tool asks goes to people, and what it begins is waited for: durably, through a crash of this side.
+//! Questions and tasks of tools: people answer the questions, and both waits survive a crash of the server.
 
 use crate::harness::{Api, eventually};
 use crate::{again, calling, program, python, script, serve};
@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A server that goes on when ours is killed.
+/// A server that survives when ours is killed.
 struct Apart {
     child: Child,
     port: u16,
@@ -18,7 +18,7 @@ impl Apart {
         Apart::noting(None)
     }
 
-    /// Writes to this file what it is told about tasks and questions.
+    /// Writes to this file what it is notified of about tasks and questions.
     fn noting(log: Option<&Path>) -> Apart {
         let mut command = Command::new(python());
         command.envs(log.map(|log| ("LOG", log)));

@@ -1,4 +1,4 @@
-//! An installation that is moved is the same one: its lists, its waits, its keys, its audit trail.
+//! A moved installation is the same: its lists, waits, keys and audit trail.
 
 use crate::harness::{Installation, PUBLIC_URL, Server, eventually, migrate, text};
 use serde_json::{Value, json};
@@ -127,7 +127,7 @@ fn an_installation_goes_to_a_database_and_back_with_its_runs_under_way() {
     server.api.post(&runs.callback, &json!({"n": 1})).is(200);
     assert_eq!(server.api.end(&runs.waiting)["status"], "completed");
     assert_eq!(server.api.run(&runs.waiting)["output"], json!({"n": 1}));
-    // New rows go on after the numbers of the old ones, and the audit trail has other writers.
+    // New rows are numbered after the old ones, and the audit trail has other writers.
     server.api.create("/workflows", &json!({"name": "newer", "tasks": {"rest": {"sleep": 0}}}));
     server.api.create("/organisations", &json!({"name": "third"}));
     let newer = server.api.trigger("newer", &json!({}));
@@ -150,7 +150,7 @@ fn an_installation_goes_to_a_database_and_back_with_its_runs_under_way() {
     server.api.create("/workflows", &json!({"name": "newest", "tasks": {"rest": {"sleep": 0}}}));
     let newest = server.api.trigger("newest", &json!({}));
     assert_eq!(server.api.end(&newest)["status"], "completed");
-    // Its own rows go on from those that were its kind's before.
+    // Its rows continue those of the earlier store of its kind.
     let verdict = server.api.data("/audit/verify");
     assert_eq!(verdict["broken_at"], Value::Null, "{verdict:#}");
     drop(server);

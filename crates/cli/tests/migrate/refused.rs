@@ -1,4 +1,4 @@
-//! What is not moved, and that nothing is changed then.
+//! Refused migrations change nothing.
 
 use crate::harness::{Installation, eventually, migrate, refused, stepwell, text};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Keys and rights: what is kept of a key, what a narrow one can do, and how often somebody may ask.
+//! Keys and rights: how keys are stored, what a narrow key can do, and rate limits.
 
 use crate::harness::{Installation, eventually};
 use crate::raw::{ask, status};
@@ -62,7 +62,7 @@ fn a_key_works_until_it_is_paused_revoked_or_over() {
     key.get("/api/v1/me").is(200);
     api.delete(&path).is(204);
     key.get("/api/v1/me").refused(401, "unauthorised");
-    // For good, and across a restart.
+    // Permanently, and across a restart.
     api.call("PATCH", &path, &json!({"paused": false}));
     key.get("/api/v1/me").refused(401, "unauthorised");
     api.post("/api/v1/keys", &json!({"name": "old", "expires_at": "2020-01-01T00:00:00Z"}))
@@ -120,7 +120,7 @@ fn a_narrow_key_cannot_widen_itself() {
         let answer = narrow.call(method, &path, &body);
         assert_eq!(answer.status, 403, "{method} {path} {body}: {}", answer.text());
     }
-    // Who administers an organisation does not run the server, and gives no one what they do not have.
+    // An organisation's administrator is no operator, and cannot give rights that they do not have.
     let other = api.new_organisation("other");
     other.get("/api/v1/users").is(200);
     for (method, path, body) in [
@@ -148,7 +148,7 @@ fn a_narrow_key_cannot_widen_itself() {
     }
 }
 
-/// Whether what was made lets somebody operate the server.
+/// Whether the created user or key can operate the server.
 fn widened(anyone: &crate::harness::Api, made: &Value) -> bool {
     if let Some(key) = made["key"].as_str() {
         return anyone.but(key).get("/api/v1/organisations").status == 200;

@@ -1,4 +1,4 @@
-//! How calls are answered: repeats, waiting, tags, problems, compression, content types.
+//! Responses: repeats, waiting, ETags, problems, compression, content types.
 
 use crate::harness::{Answer, Api, Installation};
 use crate::outside::Outside;

@@ -1,4 +1,4 @@
-//! Gates: who is asked, who may answer, and what an answer does.
+//! Gates: who is asked, who may answer, and the effect of an answer.
 
 use crate::harness::{Installation, statuses};
 use crate::outside::Outside;

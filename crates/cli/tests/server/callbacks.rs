@@ -4,7 +4,7 @@ use crate::harness::{Installation, Server};
 use crate::outside::Outside;
 use serde_json::{Value, json};
 
-/// A run that told the test where to call, and holds before its wait until it is let go.
+/// A run that sent its callback address to the test, and holds before its wait until it is released.
 fn told(server: &Server, outside: &Outside, timeout: &str) -> (String, String) {
     server.api.define(&json!({"name": "it", "tasks": {
         "tell": {"url": format!("{}/tell", outside.url), "body": {"to": "{{wait.heard.url}}"}},

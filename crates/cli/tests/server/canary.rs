@@ -1,18 +1,18 @@
-//! Secrets go through everything there is, and come back in every way a service may write them. Then every byte that was
-//! shown, sent or stored is searched for them.
+//! Secrets go through every part of the server, and services return them in every encoding. Then everything that
+//! was shown, sent or stored is searched for them.
 
 mod calls;
 mod echo;
 mod gates;
-mod said;
+mod transcript;
 
 use crate::harness::{Installation, Server, eventually};
 use crate::outside::Outside;
 use crate::raw::Raw;
 use echo::Echo;
-use said::Said;
 use serde_json::{Value, json};
 use std::thread;
+use transcript::Transcript;
 
 pub const MASTER: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 /// Holds what each encoding changes.
@@ -23,14 +23,14 @@ const DIGITS: &str = "9081726354";
 /// Of a database. No secret of its own: it is only in the URL of a connection.
 const DOOR: &str = r#"d00r/to:the "w@ll" of 0ld"#;
 
-/// A server that has the secrets, what it calls and tells, and all that is known of what it said.
+/// A server that has the secrets, the services that it calls and notifies, and everything that it showed, sent or stored.
 struct Canary {
     echo: Echo,
     collector: Echo,
     outside: Outside,
     place: Installation,
     server: Server,
-    said: Said,
+    transcript: Transcript,
     sockets: Vec<thread::JoinHandle<String>>,
 }
 
@@ -52,7 +52,7 @@ impl Canary {
             channel["organisation"] = json!(true);
             api.post("/api/v1/channels", &channel).is(201);
         }
-        Canary { echo, collector, outside, place, server, said: Said::default(), sockets: Vec::new() }
+        Canary { echo, collector, outside, place, server, transcript: Transcript::default(), sockets: Vec::new() }
     }
 
     /// Starts a run of this workflow and watches it.
@@ -68,20 +68,20 @@ impl Canary {
     /// A run that has ended, and all that is shown of it.
     fn ended(&mut self, run: &str) -> Value {
         let ended = self.server.api.end(run);
-        self.said.add("the run", ended.to_string());
+        self.transcript.add("the run", ended.to_string());
         for path in ["", "/events", "/stream"] {
-            self.look(&format!("/api/v1/runs/{run}{path}"));
+            self.read(&format!("/api/v1/runs/{run}{path}"));
         }
         for args in [&["show", run][..], &["show", run, "--json"], &["events", run], &["events", run, "--json"]] {
-            self.said.add(&args.join(" "), self.place.stepwell(args));
+            self.transcript.add(&args.join(" "), self.place.stepwell(args));
         }
         ended
     }
 
-    fn look(&mut self, path: &str) -> String {
+    fn read(&mut self, path: &str) -> String {
         let answer = self.server.api.get(path).is(200);
         let text = answer.text();
-        self.said.add(path, answer.bytes);
+        self.transcript.add(path, answer.bytes);
         text
     }
 
@@ -94,7 +94,7 @@ impl Canary {
         });
         let workflows = api.get("/api/v1/workflows").is(200).data();
         for workflow in workflows.as_array().unwrap() {
-            self.look(&format!("/api/v1/workflows/{}", workflow["id"].as_str().unwrap()));
+            self.read(&format!("/api/v1/workflows/{}", workflow["id"].as_str().unwrap()));
         }
         for path in [
             "/api/v1/runs",
@@ -106,29 +106,29 @@ impl Canary {
             "/api/v1/notifications?limit=1000",
             "/metrics",
         ] {
-            self.look(path);
+            self.read(path);
         }
-        let Canary { echo, collector, outside, place, server, mut said, sockets } = self;
-        said.add("secret list", place.stepwell(&["secret", "list", "--json"]));
-        said.add("the store while it is used", place.bytes());
-        said.add("the log", server.stop());
+        let Canary { echo, collector, outside, place, server, mut transcript, sockets } = self;
+        transcript.add("secret list", place.stepwell(&["secret", "list", "--json"]));
+        transcript.add("the store while it is used", place.bytes());
+        transcript.add("the log", server.stop());
         for socket in sockets {
             let socket = socket.join().unwrap();
             assert!(socket.contains("workflow_status_update"), "{socket}");
-            said.add("the socket", socket);
+            transcript.add("the socket", socket);
         }
         let traces = collector.heard.lock().unwrap().clone();
         assert!(traces.contains("canary"));
-        said.add("traces", traces);
-        outside.all().iter().for_each(|call| said.add("a notification", format!("{call:?} {}", call.body)));
-        said.add("the store", place.bytes());
-        said.add("the rows", place.rows().into_iter().flat_map(|(_, row)| row).collect::<Vec<u8>>());
-        place.dump().iter().for_each(|dump| said.add_dump(dump));
+        transcript.add("traces", traces);
+        outside.all().iter().for_each(|call| transcript.add("a notification", format!("{call:?} {}", call.body)));
+        transcript.add("the store", place.bytes());
+        transcript.add("the rows", place.rows().into_iter().flat_map(|(_, row)| row).collect::<Vec<u8>>());
+        place.dump().iter().for_each(|dump| transcript.add_dump(dump));
         // It was all there to be found.
         let heard = echo.heard.lock().unwrap().clone();
         assert!(heard.contains(KEY) && heard.contains(PASS) && heard.contains(DIGITS), "{heard}");
         for secret in [KEY, PASS, DIGITS, DOOR] {
-            said.holds_no(secret);
+            transcript.holds_no(secret);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Stable codes that no other suite meets: each from the request, or the definition, that leads to it.
+//! Stable codes that no other suite covers: each from a request or a definition that leads to it.
 
 use crate::canary::MASTER;
 use crate::harness::{Api, Installation, Server, eventually};

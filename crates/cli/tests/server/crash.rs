@@ -1,4 +1,4 @@
-//! What a crash leaves behind: everything that was acknowledged. And what a stop waits for.
+//! After a crash everything acknowledged is there; an orderly stop waits for requests and steps.
 
 use crate::harness::{Answer, Api, Installation, eventually};
 use crate::outside::Outside;
@@ -14,7 +14,7 @@ fn start(api: &Api, number: u64) -> reqwest::Result<Answer> {
     api.try_send("POST", "/api/v1/workflows/it/trigger", &[("idempotency-key", &key)], Some(body.into()))
 }
 
-/// Starts runs from several threads until no one answers; those that were acknowledged, by their number.
+/// Starts runs from several threads until the server is gone; returns the acknowledged ones by their number.
 fn load(api: &Api, first: u64, acknowledged: &Mutex<BTreeMap<u64, String>>) {
     std::thread::scope(|scope| {
         for thread in 0..4 {
@@ -58,10 +58,10 @@ fn every_run_that_was_acknowledged_survives_a_kill_and_comes_to_its_end() {
     for (number, run) in &acknowledged {
         let end = server.api.end(run);
         assert_eq!((&end["status"], &end["output"]), (&json!("completed"), &json!({"n": number})), "{end:#}");
-        // A caller who asks again, because the answer might have been lost, gets the same run.
+        // A repeated request gets the same run.
         assert_eq!(start(&server.api, *number).unwrap().is(200).data()["run_id"], **run);
     }
-    // Those that no one was told of are whole as well, and there is one run for each number.
+    // Runs that were not acknowledged are complete too, and there is one run for each number.
     eventually("the end of all runs", || {
         let open = server.api.get("/api/v1/runs?status=queued,running,paused").is(200).data();
         (open == json!([])).then_some(())

@@ -1,4 +1,4 @@
-//! What the dashboard stands on: its files in the binary, graphs, and child runs by their parent.
+//! What the dashboard needs of the server: its files in the binary, graphs, and child runs by their parent.
 
 use std::io::Read;
 

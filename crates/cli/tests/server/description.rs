@@ -1,4 +1,4 @@
-//! The API's description of itself: what programs are generated from must say what there is.
+//! The OpenAPI description: complete, and fit for generating clients.
 
 use crate::harness::Installation;
 use crate::tenants::PUBLIC;
@@ -83,7 +83,7 @@ fn every_operation_says_what_it_does_and_how_it_refuses() {
     }
 }
 
-/// Whether a schema says nothing of what may stand there.
+/// Whether a schema accepts anything.
 fn is_untyped(schema: &Value) -> bool {
     let Some(fields) = schema.as_object() else { return schema == &Value::Bool(true) };
     let says = ["$ref", "enum", "const", "allOf", "oneOf", "anyOf", "properties", "items", "additionalProperties"];

@@ -116,7 +116,7 @@ fn definition(page: &str, name: &str) -> String {
     named.next().unwrap_or_else(|| panic!("{page} has no {name}")).to_string() + "\n"
 }
 
-/// What is wrong with how the commands of a block ended.
+/// The commands of a block that ended badly.
 fn faults(log: &str) -> Vec<String> {
     let wrong = |line: &&str| {
         let mut words = line.split(' ');

@@ -1,4 +1,4 @@
-//! How runs end when something goes wrong: failures, skips, templates, limits of time, and definitions that cannot work.
+//! How runs end when something fails: failures, skips, templates, time limits, and invalid definitions.
 
 use crate::harness::{Installation, statuses};
 use crate::outside::Outside;

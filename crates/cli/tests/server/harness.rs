@@ -1,4 +1,4 @@
-//! A server of its own for each test: the real binary on a directory that goes away, and a client of its API.
+//! A server per test: the real binary on a temporary directory, and a client of its API.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -111,7 +111,7 @@ impl Installation {
         read(&self.data().join("agent.key"))
     }
 
-    /// Everything that is stored, as bytes: what somebody who copies it has.
+    /// Everything that is stored, as bytes, as a copy would have it.
     pub fn bytes(&self) -> Vec<u8> {
         if stepwell_testing::on_postgres() {
             return self.at.rows().into_iter().flat_map(|(_, row)| row).collect();
@@ -126,7 +126,7 @@ impl Installation {
         self.at.rows()
     }
 
-    /// What an administrator of the database has who dumps it, if there is one.
+    /// A dump of the database, if there is one.
     pub fn dump(&self) -> Option<String> {
         let schema = self.at.schema()?;
         let mut command = Command::new("pg_dump");
@@ -157,7 +157,7 @@ fn read(path: &Path) -> String {
 pub struct Server {
     process: Process,
     log: Option<thread::JoinHandle<String>>,
-    /// What it says on its standard output.
+    /// Its standard output.
     telling: mpsc::Receiver<String>,
     pub url: String,
     /// With the key of the first user.

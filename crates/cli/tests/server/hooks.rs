@@ -1,4 +1,4 @@
-//! Workflows that are started by a call to an address of their own.
+//! Workflows that are started by a call to their own address.
 
 use crate::harness::{Answer, Api, Installation, Server, eventually};
 use base64::Engine as _;
@@ -228,7 +228,7 @@ fn an_address_follows_its_workflow() {
     assert_ne!(new, to);
     call(&to).refused(404, "not-found");
     call(&new).is(202);
-    // Only those who may change the workflow see it.
+    // Only callers who may change the workflow see it.
     let reader = api.new_user("ann", &["workflow.read"]);
     let shown = reader.get("/api/v1/workflows/it").is(200).text();
     assert!(!shown.contains("/in/"), "{shown}");

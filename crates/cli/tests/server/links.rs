@@ -1,4 +1,4 @@
-//! Links by which a person answers without a key: what their page shows, what it takes, and who cannot use them.
+//! Approval links: what the page shows, what it accepts, and who cannot use it.
 
 use crate::harness::{Answer, Api, Installation, Server, eventually};
 use crate::outside::Outside;

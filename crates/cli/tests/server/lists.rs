@@ -1,4 +1,4 @@
-//! Lists: pages without gap or repetition, and every filter.
+//! Lists: pages without gaps or repetitions, and every filter.
 
 use crate::harness::{Api, Installation};
 use crate::outside::Outside;
@@ -46,7 +46,7 @@ fn pages_of_runs_have_no_gap_and_no_repetition_while_others_are_started() {
         assert!(count <= 120 / limit + 1, "{count} pages of {limit}");
     }
     assert_eq!(pages(api, "/api/v1/runs").1, 3, "50 a page if nothing is said");
-    // Runs that come while somebody reads do not shift what they have not seen.
+    // Runs that are added while somebody pages do not shift later pages.
     let first = api.get("/api/v1/runs?limit=50").is(200).json();
     (0..10).for_each(|n| drop(api.trigger("it", &json!({"n": n}))));
     let next = first["next"].as_str().map(str::to_string);

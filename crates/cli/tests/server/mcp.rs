@@ -1,4 +1,4 @@
-//! MCP over HTTP: what agents see, what they may, and runs as tasks. Clients of others are tried by `scripts/mcp.sh`.
+//! MCP over HTTP: what agents see and may do, and runs as tasks. `scripts/mcp.sh` tries third-party clients.
 
 use crate::agent::Agent;
 use crate::harness::{Api, Installation, Server};
@@ -21,7 +21,7 @@ fn a_key_sees_the_tools_that_it_may_call_and_no_others() {
     assert_eq!(sees(&["workflow.run"], "c"), "workflow_start workflow_cancel");
     assert_eq!(sees(&["workflow.approve"], "d"), "workflow_approve workflow_deny");
     assert_eq!(sees(&[], "e"), "");
-    // Who may do everything answers gates in person, or with a key that names the right.
+    // An administrator answers gates in a browser, or with a key that names the right.
     for key in [server.api.clone(), server.with_key(&installation.agent_key())] {
         let agent = Agent::plain(&key);
         assert_eq!(agent.tools().len(), 7, "{:?}", agent.tools());
@@ -142,7 +142,7 @@ fn a_workflow_that_asks_for_it_is_a_tool_of_its_own() {
     server.api.call("PATCH", "/api/v1/workflows/Say%20it", &json!({"enabled": false})).is(200);
     assert!(!agent.tools().contains(&"Say_it".to_string()));
     assert_eq!(agent.send("tools/call", json!({"name": "Say_it", "arguments": {}})).json()["error"]["code"], -32602);
-    // Those who may not start runs do not see it.
+    // Callers who may not start runs do not see it.
     server.api.call("PATCH", "/api/v1/workflows/Say%20it", &json!({"enabled": true})).is(200);
     let reader = Agent::plain(&server.api.new_user("reader", &["workflow.read"]));
     assert!(!reader.tools().contains(&"Say_it".to_string()));

@@ -1,4 +1,5 @@
-//! Servers as nodes: which there are, the first keys of several at once, keys from outside, and a database that is gone.
+//! Servers as nodes: the list of nodes, the first keys when several start at once, keys from outside, and a lost
+//! database.
 
 use crate::harness::{Installation, eventually};
 use crate::outside::Outside;

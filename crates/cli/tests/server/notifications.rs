@@ -1,4 +1,4 @@
-//! Notifications through a real server to real receivers: what they get, that it is genuine, and that a kill loses nothing.
+//! Notifications through a real server to real receivers: their content and signature, and that a kill loses none.
 
 use crate::harness::{Api, Installation, Server, eventually};
 use crate::outside::{Call, Outside};
@@ -36,7 +36,7 @@ fn is_genuine(call: &Call, secret: &str) -> bool {
     call.header("webhook-signature").unwrap() == expected
 }
 
-/// The newest ones, once none of them waits.
+/// The newest ones, once none is waiting.
 fn settled(api: &Api) -> Vec<Value> {
     eventually("notifications that are done", || {
         let all = api.get("/api/v1/notifications?limit=1000").is(200).data();

@@ -1,4 +1,4 @@
-//! What workflows call: a server on this machine that writes down what it is asked and answers as it was told.
+//! The service that workflows call: a server on loopback that records requests and answers as it was told.
 
 use crate::harness::eventually;
 use serde_json::Value;
@@ -67,7 +67,7 @@ impl Outside {
         self.shared.state.lock().unwrap().answers.insert(path.into(), (status, body.to_string()));
     }
 
-    /// Calls of this path are written down and get no answer until they are let go.
+    /// Calls of this path are recorded and get no answer until they are released.
     pub fn hold(&self, path: &str) {
         self.shared.state.lock().unwrap().held.insert(path.into(), true);
     }

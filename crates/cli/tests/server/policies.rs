@@ -1,4 +1,4 @@
-//! Policies through the API: what they take, whom they obey, and calls that wait for approval through a crash.
+//! Policies through the API: valid fields, whose calls they apply to, and held calls that survive a crash.
 
 use crate::harness::Installation;
 use crate::outside::Outside;

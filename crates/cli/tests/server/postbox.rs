@@ -1,4 +1,4 @@
-//! A mail server, as far as somebody who hands mail over can tell: it speaks SMTP on a socket and keeps what it gets.
+//! An SMTP server on a socket that keeps the messages it receives.
 
 use crate::harness::eventually;
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! Promises of the documents that this product comes from (see `docs/conformance/`) that no other suite proves.
+//! Promises of the seed documents (see `docs/conformance/`) that no other suite proves.
 
 use crate::agent::Agent;
 use crate::harness::{Api, Installation, Server, statuses};

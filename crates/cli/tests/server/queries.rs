@@ -1,4 +1,4 @@
-//! Saved queries through the API and the command line: who may set and use them, and what is said of wrong ones.
+//! Saved queries through the API and the command line: who may set and use them, and errors.
 
 use crate::harness::Installation;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Bytes on a socket, for requests that no decent client would send.
+//! Bytes on a socket, for requests that an HTTP client would not send.
 
 use crate::harness::PATIENCE;
 use std::io::{Read, Write};

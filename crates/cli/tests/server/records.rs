@@ -1,4 +1,4 @@
-//! What the API keeps and tells: retries and their previews, deleted workflows, waiting for ends.
+//! What the API keeps: retries and their previews, deleted workflows, waiting for ends.
 
 use crate::harness::{Api, Installation, Server, eventually};
 use crate::outside::Outside;
@@ -108,7 +108,7 @@ fn a_test_run_needs_no_name_and_its_faults_keep_their_lines() {
     }
     let wrong = test(json!("# a draft\ntasks:\n  rest: {slep: 0}\n")).refused(422, "invalid-definition");
     assert_eq!(wrong["errors"][0]["line"], 3, "{wrong:#}");
-    // What is stored needs a name.
+    // A stored definition needs a name.
     api.post("/api/v1/workflows", &json!({"tasks": {"rest": {"sleep": 0}}})).refused(422, "invalid-definition");
 }
 
@@ -162,7 +162,7 @@ fn a_deleted_workflow_can_be_seen_and_restored() {
     let second = api.get(&format!("/api/v1/workflows?deleted=true&cursor={}", first["next"].as_str().unwrap())).json();
     assert_eq!((&second["data"][0]["id"], &second["next"]), (&json!(id), &Value::Null));
 
-    // Only who may define may restore. It comes back with its schedule and with a new address.
+    // Restoring needs the right to define. The workflow gets its schedule back, and a new address.
     let reader = api.new_user("eve", &["workflow.read", "workflow.run"]);
     reader.post(&format!("/api/v1/workflows/{id}/restore"), &json!({})).refused(403, "forbidden");
     let back = api.post(&format!("/api/v1/workflows/{id}/restore"), &json!({})).is(200).data();

@@ -1,4 +1,4 @@
-//! Requests that mean no good: bodies that never come or cost much, tokens that are guessed, streams without end.
+//! Hostile requests: bodies that never arrive or cost much, guessed tokens, endless streams.
 
 use crate::agent::Agent;
 use crate::harness::{Api, Installation, Server, eventually};

@@ -1,4 +1,4 @@
-//! Schedules: each tick once, whatever happens to the process; single times; switching off and on; previews.
+//! Schedules: each tick once, across crashes; single times; enabling and disabling; previews.
 
 use crate::harness::{Api, Installation, eventually};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ fn every_tick_fires_once_across_a_crash() {
     let ticks = ticks(&server.api, &all);
     let different: BTreeSet<&String> = ticks.iter().collect();
     assert_eq!(different.len(), ticks.len(), "a tick fired twice: {ticks:?}");
-    // Each second between the first and the last, for all that the process was dead for some of them.
+    // Each second between the first and the last, although the process was dead for some.
     let seconds = |tick: &String| -> i64 {
         let clock: Vec<i64> = tick[11..19].split(':').map(|part| part.parse().unwrap()).collect();
         clock[0] * 3600 + clock[1] * 60 + clock[2]

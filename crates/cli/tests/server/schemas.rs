@@ -1,4 +1,4 @@
-//! JSON Schemas that somebody wrote to take the server down.
+//! JSON Schemas that try to take the server down.
 
 use crate::harness::{Api, Installation};
 use serde_json::{Map, Value, json};

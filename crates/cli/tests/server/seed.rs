@@ -1,4 +1,4 @@
-//! The published examples of the tasks dialect, word for word, against a server of the test's own.
+//! The published examples of the tasks dialect, unchanged, against a server.
 
 use crate::harness::{Installation, Server, statuses};
 use crate::outside::Outside;

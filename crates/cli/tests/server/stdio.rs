@@ -98,7 +98,7 @@ fn in_front_of_a_server_it_asks_in_the_middle_of_a_call_and_tells_of_new_tools()
     let grants = ["workflow.run", "workflow.read", "workflow.approve", "workflow.define"];
     let key = server.api.new_user("ann", &grants).key.unwrap();
     let mut client = Client::start(&place, &["--api-key", &key], json!({"elicitation": {}}));
-    // Told of once it listens; defined again until it does.
+    // The client is notified once it listens; the workflow is defined again until then.
     let told = eventually("a notice", || {
         let n = client.ids;
         let definition = json!({"name": format!("tool {n}"), "expose_as_tool": true,

@@ -1,4 +1,5 @@
-//! Every route of the API, as it describes itself, asked by those who have no business there.
+//! Every route of the API, from the description, requested by users of another organisation and by users without
+//! rights.
 //!
 //! A new route joins by itself. One with a parameter that is not known here fails until somebody says what fills it.
 
@@ -26,7 +27,7 @@ const OWN: [&str; 5] = [
     "PUT /api/v1/connections/{connection}",
     "PUT /api/v1/queries/{query}",
 ];
-/// What somebody without any right may still do: see who they are and what is theirs, and leave.
+/// What a user without any right may still do: read their identity and their own things, and sign out.
 const HARMLESS: [&str; 4] = ["GET /api/v1/me", "GET /api/v1/keys", "GET /api/v1/usage", "POST /api/v1/sign-out"];
 
 pub struct Route {
@@ -132,7 +133,7 @@ pub fn filled(route: &Route, things: &Things) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// A body that would do, so that a refusal is about who asks.
+/// A valid body, so that a refusal is about the caller.
 pub fn body(route: &Route) -> Value {
     let flow = json!({"name": "secret-flow", "tasks": {"rest": {"sleep": 0}}});
     match route.name.as_str() {
@@ -290,21 +291,21 @@ fn no_route_but_the_public_ones_answers_without_a_key() {
 #[test]
 fn a_user_without_rights_can_do_nothing_in_their_own_organisation() {
     let Scene { server, things, .. } = &scene();
-    let nobody = server.api.new_user("nobody", &[]);
+    let no_rights = server.api.new_user("nobody", &[]);
     let before = everything(&server.api, things);
     let mut wrong = Vec::new();
     for route in routes(&server.api) {
         if PUBLIC.contains(&&*route.name) || HARMLESS.contains(&&*route.name) || route.name == "GET /api/v1/ws" {
             continue;
         }
-        let answer = call(&nobody, &route, &filled(&route, things));
+        let answer = call(&no_rights, &route, &filled(&route, things));
         if answer.status != 403 {
             wrong.push(format!("{}: {} {}", route.name, answer.status, answer.text()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(everything(&server.api, things), before);
-    let keys = nobody.get("/api/v1/keys").is(200).data();
+    let keys = no_rights.get("/api/v1/keys").is(200).data();
     assert_eq!(keys.as_array().unwrap().len(), 1, "their own only: {keys:#}");
 }
 

@@ -1,4 +1,5 @@
-//! A workflow that calls itself: one trigger starts a bounded number of runs, and other organisations go on.
+//! A workflow that calls itself: one trigger starts a bounded number of runs, and other organisations make
+//! progress.
 
 use crate::harness::Installation;
 use serde_json::{Value, json};

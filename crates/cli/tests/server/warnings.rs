@@ -1,4 +1,4 @@
-//! What is valid but probably not meant is said wherever a definition is checked or stored.
+//! Warnings: reported wherever a definition is checked or stored.
 
 use crate::harness::Installation;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Browsers: signing in, cookies, pages of others, names that point here.
+//! Browsers: signing in, cookies, pages of other origins, and host names that resolve here.
 
 use crate::harness::{Answer, Api, Installation, Server};
 use crate::raw::{Raw, ask, status};

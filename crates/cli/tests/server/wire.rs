@@ -1,4 +1,4 @@
-//! Bodies and connections that mean no good, and what templates must not carry out.
+//! Hostile bodies and connections, and values in templates that must not change a request.
 
 use crate::harness::{Installation, eventually};
 use crate::outside::Outside;

@@ -10,18 +10,18 @@ use std::collections::BTreeMap;
 
 /// A place in the order of the definition: the position of a step, the number of the pass or item in it, the position
 /// of a step in there, and so on. Instance numbers would not do: they change when a run is restored.
-type Place = Vec<u32>;
+type Rank = Vec<u32>;
 
 /// Comes after all steps in the items that are open.
 const NEXT_ITEM: u32 = u32::MAX;
 
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Agenda {
-    skips: BTreeMap<Place, At>,
+    skips: BTreeMap<Rank, At>,
     /// Instances whose steps have all ended.
     closes: Vec<u32>,
     /// Steps to start, and for_each steps with items to open.
-    starts: BTreeMap<Place, At>,
+    starts: BTreeMap<Rank, At>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,16 +82,16 @@ impl Run {
         }
         match readiness(step.def.join, step.in_edges, state) {
             Readiness::Wait => {}
-            Readiness::Start => drop(self.agenda.starts.insert(self.place(graph, at), at)),
-            Readiness::Skip => drop(self.agenda.skips.insert(self.place(graph, at), at)),
+            Readiness::Start => drop(self.agenda.starts.insert(self.rank(graph, at), at)),
+            Readiness::Skip => drop(self.agenda.skips.insert(self.rank(graph, at), at)),
         }
     }
 
     /// Takes a step off the agenda that is no longer idle.
     pub(super) fn decided(&mut self, graph: &Graph, at: At) {
-        let place = self.place(graph, at);
-        self.agenda.starts.remove(&place);
-        self.agenda.skips.remove(&place);
+        let rank = self.rank(graph, at);
+        self.agenda.starts.remove(&rank);
+        self.agenda.skips.remove(&rank);
     }
 
     /// Puts a for_each on the agenda while it has items to open, and takes it off otherwise.
@@ -99,11 +99,11 @@ impl Run {
         let state = self.state(graph, at);
         let Some(scope) = state.scope().filter(|scope| scope.count.is_some()) else { return };
         let left = state.phase == Phase::Open && scope.opened < scope.due;
-        let mut place = self.place(graph, at);
-        place.push(NEXT_ITEM);
+        let mut rank = self.rank(graph, at);
+        rank.push(NEXT_ITEM);
         match left {
-            true => drop(self.agenda.starts.insert(place, at)),
-            false => drop(self.agenda.starts.remove(&place)),
+            true => drop(self.agenda.starts.insert(rank, at)),
+            false => drop(self.agenda.starts.remove(&rank)),
         }
     }
 
@@ -158,21 +158,21 @@ impl Run {
             })
     }
 
-    fn place(&self, graph: &Graph, at: At) -> Place {
-        let mut place = vec![graph.step(at.step).order];
+    fn rank(&self, graph: &Graph, at: At) -> Rank {
+        let mut rank = vec![graph.step(at.step).order];
         let mut instance = at.instance;
         while let Some((owner, index)) = self.instances[instance as usize].parent {
-            place.extend([index, graph.step(owner.step).order]);
+            rank.extend([index, graph.step(owner.step).order]);
             instance = owner.instance;
         }
-        place.reverse();
-        place
+        rank.reverse();
+        rank
     }
 
     /// The agenda as paths, for tests of recovery.
     pub(super) fn agenda_text(&self, graph: &Graph) -> String {
         let paths =
-            |steps: &BTreeMap<Place, At>| -> Vec<String> { steps.values().map(|&at| self.path(graph, at)).collect() };
+            |steps: &BTreeMap<Rank, At>| -> Vec<String> { steps.values().map(|&at| self.path(graph, at)).collect() };
         let closes = self.agenda.closes.iter().map(|&instance| &self.instances[instance as usize].prefix);
         format!("{:?} {:?} {:?}", paths(&self.agenda.skips), closes.collect::<Vec<_>>(), paths(&self.agenda.starts))
     }

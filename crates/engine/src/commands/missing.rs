@@ -4,6 +4,7 @@
 use super::Workflows;
 use crate::access::Right;
 use crate::error::Error;
+use crate::execute::Missing;
 use crate::records::by_name;
 use crate::workflows::{Checked, SavedQuery};
 use serde_json::Value;
@@ -11,10 +12,12 @@ use std::time::Duration;
 use stepwell_core::graph::{Call, Kind, Step};
 use stepwell_core::nearest::nearest;
 use stepwell_core::quote::quote;
-use stepwell_formats::{Fault, code};
+use stepwell_formats::{Fault, Passage, code};
 
 /// Time limit for looking everything up.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// Warnings with a line and column, for each of which the document is read again.
+const MAX_POINTED: usize = 20;
 
 impl Workflows<'_> {
     /// What the steps of a definition use and the organisation does not have. Empty if that cannot be found out in time.
@@ -28,14 +31,17 @@ impl Workflows<'_> {
     async fn find_missing(&self, checked: &Checked) -> Result<Vec<Fault>, Error> {
         let mut faults = Vec::new();
         for step in &checked.definition.graph.steps {
-            for message in self.missing_for(step, &checked.definition.name).await? {
-                faults.push(Fault::of(code::MISSING_HERE, step.def.name.to_string(), message).warning());
+            for (value, message) in self.missing_for(step, &checked.definition.name).await? {
+                let fault = Fault::of(code::MISSING_HERE, step.def.name.to_string(), message).warning();
+                let passage = Passage { text: &value, line: 1, column: 1 };
+                faults.push(if faults.len() < MAX_POINTED { fault.in_text(&checked.text, passage) } else { fault });
             }
         }
         Ok(faults)
     }
 
-    async fn missing_for(&self, step: &Step, own_name: &str) -> Result<Vec<String>, Error> {
+    /// Values of a step that name what is missing, with a message about each.
+    async fn missing_for(&self, step: &Step, own_name: &str) -> Result<Vec<(String, String)>, Error> {
         match &step.def.kind {
             Kind::Child { workflow, .. } if **workflow != *own_name => self.missing_workflow(workflow).await,
             Kind::Call { call, input } => {
@@ -43,16 +49,16 @@ impl Workflows<'_> {
                 if let Some(saved) = known.get("saved").and_then(Value::as_str).filter(|_| *call == Call::Query) {
                     return self.missing_query(saved).await;
                 }
-                Ok(match self.rooms.executor.kinds.get(call.name()) {
-                    Some(kind) => kind.missing(self.caller.org, &known).await,
-                    None => Vec::new(),
-                })
+                let Some(kind) = self.rooms.executor.kinds.get(call.name()) else { return Ok(Vec::new()) };
+                let value = |field: &str| known.get(field).and_then(Value::as_str).unwrap_or_default().to_string();
+                let pair = |Missing { field, message }| (value(field), message);
+                Ok(kind.missing(self.caller.org, &known).await.into_iter().map(pair).collect())
             }
             _ => Ok(Vec::new()),
         }
     }
 
-    async fn missing_workflow(&self, name: &str) -> Result<Vec<String>, Error> {
+    async fn missing_workflow(&self, name: &str) -> Result<Vec<(String, String)>, Error> {
         let (store, org) = (&*self.rooms.cluster.store, self.caller.org);
         if store.find_definition(org, name).await?.is_some() {
             return Ok(Vec::new());
@@ -60,11 +66,12 @@ impl Workflows<'_> {
         let all = store.definitions(org).await?;
         let near = nearest(name, all.iter().map(|row| row.name.as_str()));
         let hint = near.map(|near| format!("; did you mean {}?", quote(near))).unwrap_or_default();
-        Ok(vec![format!("there is no workflow {}{hint}", quote(name))])
+        Ok(vec![(name.to_string(), format!("there is no workflow {}{hint}", quote(name)))])
     }
 
-    async fn missing_query(&self, name: &str) -> Result<Vec<String>, Error> {
+    async fn missing_query(&self, name: &str) -> Result<Vec<(String, String)>, Error> {
         let found = by_name::<SavedQuery>(&*self.rooms.cluster.store, self.caller.org, name).await?;
-        Ok(if found.is_some() { Vec::new() } else { vec![format!("there is no saved query {}", quote(name))] })
+        let message = format!("there is no saved query {}", quote(name));
+        Ok(if found.is_some() { Vec::new() } else { vec![(name.to_string(), message)] })
     }
 }

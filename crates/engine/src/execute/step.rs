@@ -41,7 +41,7 @@ pub trait StepKind: Send + Sync {
 
     /// Names what this installation does not have and an attempt with this input would need. What is not known before a
     /// run is null.
-    async fn missing(&self, _org: OrgId, _known: &Value) -> Vec<String> {
+    async fn missing(&self, _org: OrgId, _known: &Value) -> Vec<Missing> {
         Vec::new()
     }
 
@@ -54,6 +54,14 @@ pub trait StepKind: Send + Sync {
     fn keeps_time(&self) -> bool {
         false
     }
+}
+
+/// Something that a step needs and this installation does not have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missing {
+    /// The field of the step's input that it is about.
+    pub field: &'static str,
+    pub message: String,
 }
 
 /// The data a step kind receives.

@@ -88,7 +88,7 @@ pub fn check(root: &Value, bytes: usize) -> Result<usize, Error> {
         return Err(bound("", message, "check less of the text, for example with `enum` or `maxLength`"));
     }
     let mut walk = Walk { targets: Targets { root, anchors }, known: HashMap::new(), found: Vec::new() };
-    walk.visit(Place { schema: root, path: String::new() }, 0)?;
+    walk.visit(Subschema { schema: root, path: String::new() }, 0)?;
     walk.check_cycles()?;
     Ok(pattern_memory)
 }
@@ -102,13 +102,13 @@ struct Counts<'a> {
     /// The regular expressions and their paths.
     patterns: Vec<(&'a str, String)>,
     pattern_memory: usize,
-    anchors: HashMap<&'a str, Place<'a>>,
+    anchors: HashMap<&'a str, Subschema<'a>>,
 }
 
 /// Counts references and patterns, and finds the anchors. Without recursion: the depth is not checked yet.
 fn count(root: &Value) -> Result<Counts<'_>, Error> {
     let mut counts = Counts { references: 0, patterns: Vec::new(), pattern_memory: 0, anchors: HashMap::new() };
-    let mut open = vec![Place { schema: root, path: String::new() }];
+    let mut open = vec![Subschema { schema: root, path: String::new() }];
     while let Some(place) = open.pop() {
         match place.schema {
             Value::Object(map) => {
@@ -144,18 +144,18 @@ fn count(root: &Value) -> Result<Counts<'_>, Error> {
 
 /// A schema and the JSON Pointer to it.
 #[derive(Clone)]
-pub struct Place<'a> {
+pub struct Subschema<'a> {
     pub schema: &'a Value,
     path: String,
 }
 
-impl<'a> Place<'a> {
-    fn child(&self, token: &str, schema: &'a Value) -> Place<'a> {
-        Place { schema, path: format!("{}/{}", self.path, token.replace('~', "~0").replace('/', "~1")) }
+impl<'a> Subschema<'a> {
+    fn child(&self, token: &str, schema: &'a Value) -> Subschema<'a> {
+        Subschema { schema, path: format!("{}/{}", self.path, token.replace('~', "~0").replace('/', "~1")) }
     }
 
     /// The schemas below it that a keyword holds.
-    fn held(&self, name: &str, value: &'a Value, shape: Shape) -> Vec<Place<'a>> {
+    fn held(&self, name: &str, value: &'a Value, shape: Shape) -> Vec<Subschema<'a>> {
         let holder = self.child(name, value);
         match (shape, value) {
             (Shape::Direct, Value::Array(list)) => {
@@ -174,7 +174,7 @@ impl<'a> Place<'a> {
 /// Where the references of a schema lead.
 pub struct Targets<'a> {
     root: &'a Value,
-    anchors: HashMap<&'a str, Place<'a>>,
+    anchors: HashMap<&'a str, Subschema<'a>>,
 }
 
 impl<'a> Targets<'a> {
@@ -183,7 +183,7 @@ impl<'a> Targets<'a> {
     }
 
     /// The target of a reference with this keyword, or why there is none.
-    pub fn find(&self, keyword_name: &str, reference: &str) -> Result<Place<'a>, &'static str> {
+    pub fn find(&self, keyword_name: &str, reference: &str) -> Result<Subschema<'a>, &'static str> {
         const OUTSIDE: &str = "points outside the schema; only references that begin with `#` are followed";
         const NOWHERE: &str = "points to nothing in the schema; use the path of a schema, such as `#/$defs/name`";
         if keyword_name == "$recursiveRef" && reference != "#" {
@@ -199,7 +199,7 @@ impl<'a> Targets<'a> {
             Name,
             Anything,
         }
-        let mut place = Place { schema: self.root, path: String::new() };
+        let mut place = Subschema { schema: self.root, path: String::new() };
         let mut next = Next::Keyword;
         for token in fragment.split('/').skip(1) {
             let token = token.replace("~1", "/").replace("~0", "~");
@@ -242,12 +242,12 @@ struct Walk<'a> {
     targets: Targets<'a>,
     /// By the address of the schema.
     known: HashMap<*const Value, Known>,
-    found: Vec<Place<'a>>,
+    found: Vec<Subschema<'a>>,
 }
 
 impl<'a> Walk<'a> {
     /// The expansion and the height of a schema.
-    fn visit(&mut self, place: Place<'a>, depth: usize) -> Result<(u64, usize), Error> {
+    fn visit(&mut self, place: Subschema<'a>, depth: usize) -> Result<(u64, usize), Error> {
         let too_deep = |path: &str| {
             let message = format!("schemas are nested more than {MAX_DEPTH} deep, references included");
             bound(path, message, "flatten the schema")
@@ -277,7 +277,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The schemas that apply with this one: those inside it, and those it refers to.
-    fn edges(&self, place: &Place<'a>) -> Result<Vec<(Applies, Place<'a>)>, Error> {
+    fn edges(&self, place: &Subschema<'a>) -> Result<Vec<(Applies, Subschema<'a>)>, Error> {
         let Value::Object(map) = place.schema else { return Ok(Vec::new()) };
         if !place.path.is_empty() && ["$id", "id"].iter().any(|name| map.get(*name).is_some_and(Value::is_string)) {
             let message = "a schema inside another cannot have an id; use `$anchor`, or refer to it by its path";
@@ -311,7 +311,7 @@ impl<'a> Walk<'a> {
     /// `open` has the schemas that were seen: true while the walk is inside them.
     fn check_cycle(
         &self,
-        place: &Place<'a>,
+        place: &Subschema<'a>,
         open: &mut HashMap<*const Value, bool>,
         depth: usize,
     ) -> Result<(), Error> {

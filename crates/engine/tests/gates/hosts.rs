@@ -1,4 +1,4 @@
-//! Policies on hosts: which host they see, and what they say of requests in the middle of a call.
+//! Policies on hosts: which host they match, and their effect on requests in the middle of a call.
 
 use crate::harness::{Harness, hold, status};
 use serde_json::{Value, json};

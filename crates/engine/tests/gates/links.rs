@@ -1,4 +1,4 @@
-//! Links: what they lead to, what they decide, and what is said of those that are used, old or made up.
+//! Approval links: what they show, what they decide, and how used, expired and forged ones are refused.
 
 use crate::harness::{Harness, PERSON, hold, refusal};
 use serde_json::json;
@@ -111,8 +111,8 @@ async fn people_make_links_for_themselves_and_keys_that_may_less_make_none() {
         let caller = harness.key(key).await;
         assert_eq!(refusal(&harness.engine.gates(&caller).link(&run, "gate", "ann").await.map(|_| ())), "refused");
     }
-    let nobody = harness.engine.gates(&harness.admin).link(&run, "gate", "nobody").await;
-    assert_eq!(refusal(&nobody.map(|_| ())), "refused");
+    let refused = harness.engine.gates(&harness.admin).link(&run, "gate", "nobody").await;
+    assert_eq!(refusal(&refused.map(|_| ())), "refused");
 }
 
 #[tokio::test(start_paused = true)]

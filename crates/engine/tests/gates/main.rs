@@ -1,5 +1,5 @@
-//! What people must allow: gates, calls that a policy holds, links, and how fast calls may follow each other. Through the
-//! engine's own commands, on a store in memory and on virtual time.
+//! Approvals: gates, calls that a policy holds, links, and rate limits. Through the engine's commands, on a store
+//! in memory and on virtual time.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
@@ -10,7 +10,7 @@ mod held;
 mod hosts;
 mod links;
 mod matrix;
-mod pace;
 mod places;
+mod rate_limit;
 mod shown;
 mod trail;

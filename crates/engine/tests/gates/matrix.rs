@@ -57,7 +57,7 @@ async fn harness() -> Harness {
     harness
 }
 
-/// What they show with every request.
+/// Creates a key of the user for this way to answer.
 async fn key(harness: &Harness, who: &str, how: How) -> String {
     let new = NewKey { user: Some(who.into()), name: "k".into(), ..NewKey::default() };
     let new = match how {

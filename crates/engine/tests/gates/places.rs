@@ -1,4 +1,4 @@
-//! Approvals where engines get them wrong: beside other branches, in loops, in children, on skipped paths, in retried runs.
+//! Gates in unusual positions: beside other branches, in loops, in children, on skipped paths, in retried runs.
 
 use crate::harness::{Harness, hold, list, refusal, status};
 use serde_json::{Value, json};

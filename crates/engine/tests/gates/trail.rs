@@ -1,4 +1,4 @@
-//! What the audit trail says of calls, and calls that may not be made twice whatever their kind.
+//! Calls in the audit trail, and calls of every kind that must not be repeated.
 
 use crate::harness::{Harness, hold, status};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn watched(calls: &str) -> NewPolicy {
     NewPolicy { effect: PolicyEffect::Allow, ..hold(calls) }
 }
 
-/// All that is said of calls, oldest first: `call.made pay success`.
+/// All audit rows of calls, oldest first: `call.made pay success`.
 async fn trail(harness: &Harness) -> Vec<String> {
     let query = AuditQuery { limit: 500, ..AuditQuery::default() };
     let mut rows = harness.engine.audit(&harness.admin).list(query).await.unwrap();

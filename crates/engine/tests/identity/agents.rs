@@ -1,4 +1,4 @@
-//! Agents' keys: none of them changes the rules that hold its own calls, whatever its grants say.
+//! Agents' keys: none can change the rules for its own calls, whatever its grants.
 
 use crate::harness::{Harness, failure, list};
 use serde_json::json;

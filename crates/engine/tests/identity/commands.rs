@@ -222,10 +222,10 @@ async fn every_command_is_refused_to_a_caller_without_rights() {
         json!({"name": "w", "tasks": {"gate": {"approval": {"message": "go?"}}, "nap": {"sleep": "1h"}}});
     harness.define(&harness.admin, with(gated, "trigger", json!([{"webhook": true}]))).await;
     let run = harness.start(&harness.admin, "w").await;
-    let nobody = harness.user("nobody", &[]).await;
+    let no_rights = harness.user("nobody", &[]).await;
     let (key, _) = harness.key("admin", None).await;
     let before = harness.view(&run).await;
-    let scene = Scene { harness: &harness, caller: &nobody, run: &run };
+    let scene = Scene { harness: &harness, caller: &no_rights, run: &run };
     let mut answers = scene.runs().await;
     answers.extend(scene.steps().await);
     answers.extend(scene.workflows().await);
@@ -237,7 +237,7 @@ async fn every_command_is_refused_to_a_caller_without_rights() {
         called.insert(name.into());
     }
     // Whether somebody else's key exists is not told.
-    let keys = harness.engine.keys(&nobody);
+    let keys = harness.engine.keys(&no_rights);
     for (name, answer) in [
         ("Keys::change", keys.change(&key, KeyChange::default()).await.map(drop)),
         ("Keys::revoke", keys.revoke(&key).await),

@@ -1,4 +1,4 @@
-//! No organisation keeps another from its turn.
+//! Fairness: no organisation starves another.
 
 use crate::harness::Harness;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What ends by itself at its time: sessions, idempotency keys, finished runs, and the space that they took on disk.
+//! What expires: sessions, idempotency keys, finished runs, and their space on disk.
 
 use crate::harness::{Harness, START, chain, config, with};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Who may do what, what starts by itself, and what people do to workflows and runs: through the engine's own commands, on
-//! a store in memory and on virtual time.
+//! Rights, triggers, and changes to workflows and runs, through the engine's commands, on a store in memory and on
+//! virtual time.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
@@ -7,11 +7,11 @@
 mod agents;
 mod broken;
 mod commands;
-mod everyday;
 mod fairness;
 mod harness;
 mod hooks;
 mod lives;
+mod overrides;
 mod panics;
 mod people;
 mod plans;

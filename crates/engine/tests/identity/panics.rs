@@ -1,4 +1,4 @@
-//! Nothing is lost or held for ever because some code panics.
+//! A panic loses nothing and blocks nothing for ever.
 
 use crate::harness::{Harness, START, chain, failure};
 use async_trait::async_trait;

@@ -1,4 +1,4 @@
-//! Users, roles, keys and sessions: no one gives what they do not have, and keys open what they should.
+//! Users, roles, keys and sessions: users give only rights that they have, and keys allow what they should.
 
 use crate::harness::{ADMIN, AGENT, Harness, list};
 use stepwell_core::time::{Millis, Time};
@@ -148,7 +148,7 @@ async fn the_last_administrator_keeps_the_right_however_it_is_taken_away() {
     lost(engine.users(&harness.admin).disable("admin").await);
     let none = UserChange { grants: Some(vec![]), ..UserChange::default() };
     lost(engine.users(&harness.admin).change("admin", none.clone()).await.map(drop));
-    // Now by a role: it must not be emptied under the last who has it.
+    // Now by a role: its grants must not be removed while the last administrator depends on it.
     engine.roles(&harness.admin).put("chief", list(&["admin", "operator"])).await.unwrap();
     let chief = UserChange { roles: Some(list(&["chief"])), ..none };
     engine.users(&harness.admin).change("admin", chief).await.unwrap();

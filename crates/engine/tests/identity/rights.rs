@@ -61,7 +61,7 @@ async fn the_author_s_rights_count_too() {
     harness.define(&bob, chain("two", "hold ok")).await;
     let run = harness.start(&harness.admin, "two").await;
     assert_eq!(between(&harness, &run, harness.grant("bob", &["workflow.define", "tool:hold"])).await, forbidden());
-    // A version by someone who may is another matter.
+    // A version by an author with the right works.
     harness.define(&harness.admin, json!({"name": "two", "tasks": {"a": {"tool": "ok", "args": {}}}})).await;
     let run = harness.start(&harness.admin, "two").await;
     assert_eq!(harness.ended(&run).await.status, "completed");
@@ -101,7 +101,7 @@ async fn what_a_key_started_stays_within_the_key() {
     let (wide, secret) = harness.key("admin", Some(&RUNNER)).await;
     let caller = harness.engine.identity().authenticate(&secret).await.unwrap();
     let run = harness.start(&caller, "two").await;
-    // A revoked key starts nothing more; what it started goes on.
+    // A revoked key starts nothing; runs that it started continue.
     let revoke = async { harness.engine.keys(&harness.admin).revoke(&wide).await.unwrap() };
     assert_eq!(between(&harness, &run, revoke).await, ("completed", None));
     assert_ne!(id, wide);

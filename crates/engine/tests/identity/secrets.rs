@@ -1,4 +1,4 @@
-//! Secrets and connections: who may set them, who has them, and what happens with another master key.
+//! Secrets and connections: who may set and use them, and a change of the master key.
 
 use crate::harness::{Harness, failure, list};
 use serde_json::json;

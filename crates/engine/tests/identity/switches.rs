@@ -1,4 +1,4 @@
-//! Holding the runs of a workflow, all of them or those of one key: nothing is lost, and their order stays.
+//! Pausing a workflow or one concurrency key: no run is lost, and their order is kept.
 
 use crate::harness::{Harness, chain, with};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Every command that changes something leaves one row in the audit trail, and one that was refused leaves none.
+//! Every command that changes something writes one row to the audit trail; a refused one writes none.
 
 use crate::harness::{Harness, chain, list, with};
 use serde_json::json;

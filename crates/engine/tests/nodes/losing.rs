@@ -1,4 +1,4 @@
-//! Nodes that are given up, and those that take over from them.
+//! Nodes that are declared dead, and nodes that take over from them.
 
 use crate::harness::{Harness, LEASE, allow, chain, define, was_prompt};
 use serde_json::json;
@@ -21,7 +21,7 @@ async fn what_a_paused_node_reports_after_it_was_taken_over_from_counts_for_noth
     harness.store.give_up(harness.id(&paused, "paused").await);
     other.until_holding(1).await;
     paused.tools.permits.add_permits(1);
-    // Lets it report and see to what comes of it.
+    // Lets it report, and handles what follows.
     paused.engine.shutdown(Duration::from_secs(60)).await;
     assert_eq!(other.engine.runs(&harness.admin).get(&run).await.unwrap().status, "running");
     other.tools.permits.add_permits(1);

@@ -1,4 +1,4 @@
-//! Several engines on one store: who takes over from whom, what they tell each other, and what holds for all together.
+//! Several engines on one store: takeover, hints, and limits that hold for all together.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]

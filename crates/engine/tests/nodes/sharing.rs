@@ -124,7 +124,7 @@ async fn timers_of_a_node_that_is_gone_fire_all_the_same() {
     for run in &runs {
         assert_eq!(two.ended(&harness.admin, run).await.status, "completed");
     }
-    // Those of the other's share are overdue by a second when it is seen that no one else fires them.
+    // Timers of the other node's share are a second overdue before this node fires them.
     assert!(began.elapsed() < Duration::from_secs(13), "it took {:?}", began.elapsed());
 }
 

@@ -1,4 +1,4 @@
-//! What happens on one node is known on the other at once.
+//! Hints: what happens on one node is known on the other at once.
 
 use crate::harness::{Harness, Node, chain, define, was_prompt};
 use stepwell_engine::commands::UserChange;

@@ -1,4 +1,4 @@
-//! Who hears of what, once each.
+//! Recipients: each is notified once.
 
 use crate::harness::{Harness, channel};
 use serde_json::json;
@@ -21,25 +21,25 @@ async fn a_gate_notifies_those_it_names_and_its_answer_the_starter() {
     let gate = json!({"message": "well?", "approvers": ["ann"], "timeout": "1h"});
     harness.define(json!({"name": "named", "tasks": {"ask": {"approval": gate}}})).await;
     let run = harness.start(&ben, "named").await;
-    harness.book.until(2).await;
-    let sent = harness.book.sent.borrow()[0].clone();
+    harness.recorder.until(2).await;
+    let sent = harness.recorder.sent.borrow()[0].clone();
     let message = sent.parcel.message;
     assert_eq!((message.text.as_str(), message.workflow.as_str()), ("well?", "named"));
     assert_eq!((message.run.as_str(), message.answerers), (run.as_str(), vec!["ann".to_string()]));
     assert!(message.until.is_some());
     // The organisation's channel leads to the run, her own to a page that speaks for her; either may be first.
     let mut links: Vec<String> =
-        harness.book.sent.borrow().iter().filter_map(|sent| sent.parcel.link.clone()).collect();
+        harness.recorder.sent.borrow().iter().filter_map(|sent| sent.parcel.link.clone()).collect();
     links.sort();
     assert!(links[0].contains("/approve/") && links[1].ends_with(&format!("/runs/{run}")), "{links:?}");
     harness.answer(&ann, &run, false).await;
-    harness.book.until(4).await;
+    harness.recorder.until(4).await;
     harness.quiet().await;
-    assert_eq!(harness.book.through("ann"), ["gate_opened ask"]);
-    assert_eq!(harness.book.through("ben"), ["gate_answered ask"]);
-    assert_eq!(harness.book.through("all"), ["gate_opened ask", "gate_answered ask"]);
-    assert_eq!(harness.book.through("eve"), [""; 0]);
-    let denied = harness.book.sent.borrow().last().unwrap().parcel.message.text.clone();
+    assert_eq!(harness.recorder.through("ann"), ["gate_opened ask"]);
+    assert_eq!(harness.recorder.through("ben"), ["gate_answered ask"]);
+    assert_eq!(harness.recorder.through("all"), ["gate_opened ask", "gate_answered ask"]);
+    assert_eq!(harness.recorder.through("eve"), [""; 0]);
+    let denied = harness.recorder.sent.borrow().last().unwrap().parcel.message.text.clone();
     assert_eq!(denied, "denied by ann");
 }
 
@@ -56,10 +56,10 @@ async fn a_gate_without_an_answer_escalates_and_expires() {
     let run = harness.start(&eve, "named").await;
     harness.engine.runs(&eve).wait(&run).await.unwrap();
     harness.quiet().await;
-    assert_eq!(harness.book.through("ann"), ["gate_opened ask"]);
-    assert_eq!(harness.book.through("ben"), ["gate_escalated ask"]);
-    assert_eq!(harness.book.through("eve"), ["gate_expired ask"]);
-    let escalated = harness.book.sent.borrow()[1].parcel.message.answerers.clone();
+    assert_eq!(harness.recorder.through("ann"), ["gate_opened ask"]);
+    assert_eq!(harness.recorder.through("ben"), ["gate_escalated ask"]);
+    assert_eq!(harness.recorder.through("eve"), ["gate_expired ask"]);
+    let escalated = harness.recorder.sent.borrow()[1].parcel.message.answerers.clone();
     assert_eq!(escalated, ["ann", "ben"]);
 }
 
@@ -78,9 +78,9 @@ async fn notify_counts_before_approvers_and_roles_stand_for_their_users() {
     let gate = json!({"message": "?", "approvers": ["eve"], "notify": ["approver"]});
     harness.define(json!({"name": "told", "tasks": {"ask": {"approval": gate}}})).await;
     harness.start(&eve, "told").await;
-    harness.book.until(2).await;
+    harness.recorder.until(2).await;
     harness.quiet().await;
-    let all = ["ann", "ben", "eve", "gone"].map(|name| harness.book.through(name).len());
+    let all = ["ann", "ben", "eve", "gone"].map(|name| harness.recorder.through(name).len());
     assert_eq!(all, [1, 1, 0, 0]);
 }
 
@@ -96,9 +96,9 @@ async fn a_failed_run_tells_its_starter_and_neither_a_child_nor_a_test_does() {
     let source = stepwell_engine::commands::Source { text: &test, file: None };
     let tried = harness.engine.runs(&ann).test(source, json!({})).await.unwrap().run;
     harness.engine.runs(&ann).wait(&tried).await.unwrap();
-    harness.book.until(1).await;
+    harness.recorder.until(1).await;
     harness.quiet().await;
-    let told: Vec<String> = harness.book.sent.borrow().iter().map(|sent| sent.parcel.message.run.clone()).collect();
+    let told: Vec<String> = harness.recorder.sent.borrow().iter().map(|sent| sent.parcel.message.run.clone()).collect();
     assert_eq!(told, [run]);
 }
 
@@ -108,12 +108,12 @@ async fn a_retried_run_that_fails_again_says_so_again() {
     harness.of_organisation("all").await;
     let run = harness.start(&harness.admin, "fails").await;
     harness.engine.runs(&harness.admin).wait(&run).await.unwrap();
-    harness.book.until(1).await;
+    harness.recorder.until(1).await;
     harness.engine.runs(&harness.admin).retry(&run, stepwell_engine::commands::Retry::SameVersion).await.unwrap();
-    harness.book.until(2).await;
+    harness.recorder.until(2).await;
     harness.quiet().await;
-    assert_eq!(harness.book.through("all"), ["run_failed -"; 2]);
-    let ids: Vec<String> = harness.book.sent.borrow().iter().map(|sent| sent.parcel.id.clone()).collect();
+    assert_eq!(harness.recorder.through("all"), ["run_failed -"; 2]);
+    let ids: Vec<String> = harness.recorder.sent.borrow().iter().map(|sent| sent.parcel.id.clone()).collect();
     assert_ne!(ids[0], ids[1]);
 }
 
@@ -131,10 +131,10 @@ async fn a_channel_gets_only_what_was_chosen_for_it() {
     assert_eq!(now.browser, Some(Topic::ALL.to_vec()));
     harness.start(&harness.admin, "asks").await;
     harness.start(&harness.admin, "fails").await;
-    harness.book.until(1).await;
+    harness.recorder.until(1).await;
     harness.quiet().await;
-    assert_eq!(harness.book.through("failures"), ["run_failed -"]);
-    assert_eq!(harness.book.through("mine"), [""; 0]);
+    assert_eq!(harness.recorder.through("failures"), ["run_failed -"]);
+    assert_eq!(harness.recorder.through("mine"), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,9 +171,9 @@ async fn a_quarantined_run_tells_its_starter_and_goes_on_when_it_is_released() {
     let suspect = RecordChange::Create(Record { kind, id, org: OrgId(1), key, due: None, body, version: 0 });
     harness.store.change(Change { records: vec![suspect], ..Change::default() }).await.unwrap().unwrap();
     let next = harness.another().await;
-    harness.book.until(1).await;
-    assert_eq!(harness.book.through("ann"), ["run_failed -"]);
-    assert!(harness.book.sent.borrow()[0].parcel.message.text.contains("quarantined"));
+    harness.recorder.until(1).await;
+    assert_eq!(harness.recorder.through("ann"), ["run_failed -"]);
+    assert!(harness.recorder.sent.borrow()[0].parcel.message.text.contains("quarantined"));
     let view = next.runs(&harness.admin).get(&run).await.unwrap();
     assert_eq!(view.tasks[0].attempt, 1, "nothing drives it: {view:?}");
     next.runs(&harness.admin).release(&run).await.unwrap();

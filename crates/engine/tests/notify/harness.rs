@@ -1,4 +1,4 @@
-//! Engines on a store, and a courier that writes down what it is given and answers as it was told.
+//! Engines on a store, and a courier that records messages and answers as it was told.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -33,12 +33,12 @@ pub struct Sent {
 }
 
 #[derive(Clone, Default)]
-pub struct Book {
+pub struct Recorder {
     pub sent: Arc<watch::Sender<Vec<Sent>>>,
     moods: Arc<Mutex<HashMap<String, Mood>>>,
 }
 
-impl Book {
+impl Recorder {
     pub fn mood(&self, channel: &str, mood: Mood) {
         self.moods.lock().unwrap().insert(channel.into(), mood);
     }
@@ -62,7 +62,7 @@ impl Book {
 }
 
 #[async_trait]
-impl Courier for Book {
+impl Courier for Recorder {
     fn check(&self, _settings: &Settings) -> Result<(), (&'static str, String)> {
         Ok(())
     }
@@ -83,7 +83,7 @@ impl Courier for Book {
 
 pub struct Harness {
     inner: EngineHarness,
-    pub book: Book,
+    pub recorder: Recorder,
     pub store: VirtualStore,
     clock: TokioClock,
 }
@@ -98,28 +98,28 @@ impl Deref for Harness {
 
 impl Harness {
     pub async fn new() -> Harness {
-        let (store, clock, book) = (VirtualStore::shared(), TokioClock::starting_at(START), Book::default());
-        let inner = EngineHarness::bootstrapped(Arc::new(store.clone()), config(clock, &book)).await;
+        let (store, clock, recorder) = (VirtualStore::shared(), TokioClock::starting_at(START), Recorder::default());
+        let inner = EngineHarness::bootstrapped(Arc::new(store.clone()), config(clock, &recorder)).await;
         inner.define_tasks("asks", json!({"ask": {"approval": {"message": "well?"}}})).await;
         inner.define_tasks("fails", json!({"it": {"tool": "fail"}})).await;
-        Harness { inner, book, store, clock }
+        Harness { inner, recorder, store, clock }
     }
 
     /// Another node on the same store, with the same courier.
     pub async fn another(&self) -> Engine {
-        self.inner.another(Arc::new(self.store.clone()), config(self.clock, &self.book)).await.engine
+        self.inner.another(Arc::new(self.store.clone()), config(self.clock, &self.recorder)).await.engine
     }
 
     /// One with these master keys.
     pub async fn with_keys(&self, keys: &str) -> Engine {
         let vault = Arc::new(Vault::read(keys).unwrap_or_else(|why| panic!("{why}")));
-        let config = Config { vault, ..config(self.clock, &self.book) };
+        let config = Config { vault, ..config(self.clock, &self.recorder) };
         self.inner.another(Arc::new(self.store.clone()), config).await.engine
     }
 
     /// One that executes nothing.
     pub fn at_rest(&self) -> Engine {
-        Engine::at_rest(Arc::new(self.store.clone()), config(self.clock, &self.book))
+        Engine::at_rest(Arc::new(self.store.clone()), config(self.clock, &self.recorder))
     }
 
     pub async fn define(&self, document: Value) {
@@ -140,7 +140,7 @@ impl Harness {
         self.by_key(name).await
     }
 
-    /// A channel of the caller's own, which the book knows by its name.
+    /// A channel of the caller's own, which the recorder knows by its name.
     pub async fn own(&self, caller: &Caller, name: &str) -> With<Channel> {
         self.engine.channels(caller).create(channel(name)).await.unwrap().0
     }
@@ -179,8 +179,8 @@ pub fn channel(name: &str) -> NewChannel {
     NewChannel { name: name.into(), medium: Some(Medium::Slack), url, ..NewChannel::default() }
 }
 
-fn config(clock: TokioClock, book: &Book) -> Config {
-    let courier: Arc<dyn Courier> = Arc::new(book.clone());
+fn config(clock: TokioClock, recorder: &Recorder) -> Config {
+    let courier: Arc<dyn Courier> = Arc::new(recorder.clone());
     let kinds = Kinds::default().with("tool", Tools::default());
     // What opens a channel is sealed.
     let vault = Arc::new(Vault::read(&"07".repeat(32)).unwrap());

@@ -1,5 +1,4 @@
-//! Telling people, on virtual time: who hears of what, once; what happens to a message that does not arrive; and who may
-//! have which channel.
+//! Notifications on virtual time: recipients, failed deliveries, and rights to channels.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]

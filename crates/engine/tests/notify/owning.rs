@@ -1,4 +1,4 @@
-//! Whose channels are whose, and what is shown of them.
+//! Owners of channels, and what is shown of a channel.
 
 use crate::harness::{Harness, channel};
 use serde_json::json;
@@ -11,7 +11,7 @@ use stepwell_engine::notify::{Medium, Topic};
 async fn people_have_channels_of_their_own_and_administrators_those_of_the_organisation() {
     let harness = Harness::new().await;
     let ann = harness.user("ann", &["workflow.read"], &[]).await;
-    let nobody = harness.user("nobody", &[], &[]).await;
+    let no_rights = harness.user("nobody", &[], &[]).await;
     let own = harness.own(&ann, "phone").await;
     let all = harness.of_organisation("all").await;
     let wider = NewChannel { organisation: true, ..channel("mine") };
@@ -22,8 +22,8 @@ async fn people_have_channels_of_their_own_and_administrators_those_of_the_organ
     let wishes =
         NotificationPreferences { channels: [(all.id.clone(), vec![])].into(), ..NotificationPreferences::default() };
     forbidden(harness.engine.channels(&ann).change_preferences(wishes).await.map(drop));
-    forbidden(harness.engine.channels(&nobody).create(channel("x")).await.map(drop));
-    forbidden(harness.engine.channels(&nobody).list().await.map(drop));
+    forbidden(harness.engine.channels(&no_rights).create(channel("x")).await.map(drop));
+    forbidden(harness.engine.channels(&no_rights).list().await.map(drop));
     // What is somebody's own is not there for others.
     let gone = harness.engine.channels(&harness.admin).remove(&own.id).await;
     assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
@@ -71,8 +71,8 @@ async fn a_gate_whose_approver_has_a_channel_gives_no_warning_and_its_message_sa
     harness.own(&ann, "phone").await;
     assert!(warnings(&run).await.is_empty());
     harness.start(&harness.admin, "asks").await;
-    harness.book.until(1).await;
-    let lines = harness.book.sent.borrow()[0].parcel.message.lines();
+    harness.recorder.until(1).await;
+    let lines = harness.recorder.sent.borrow()[0].parcel.message.lines();
     assert!(lines.contains("Without an answer by ") && lines.contains(" it counts as approved."), "{lines}");
 }
 
@@ -86,9 +86,9 @@ async fn one_organisation_neither_sees_nor_hears_another() {
     let (theirs, _) = harness.engine.channels(&other).create(theirs).await.unwrap();
     harness.of_organisation("ours").await;
     harness.start(&harness.admin, "fails").await;
-    harness.book.until(1).await;
+    harness.recorder.until(1).await;
     harness.quiet().await;
-    assert_eq!((harness.book.through("ours").len(), harness.book.through("theirs").len()), (1, 0));
+    assert_eq!((harness.recorder.through("ours").len(), harness.recorder.through("theirs").len()), (1, 0));
     assert!(harness.notifications(&other).await.is_empty());
     assert_eq!(harness.engine.channels(&harness.admin).list().await.unwrap().len(), 1);
     for answer in [
@@ -147,5 +147,5 @@ async fn a_channel_survives_the_rotation_of_the_master_key() {
     // The old key is not needed any more.
     let next = harness.with_keys(&new).await;
     assert_eq!(next.channels(&harness.admin).test("all").await.unwrap(), Ok(()));
-    assert_eq!(harness.book.times("all").len(), 1);
+    assert_eq!(harness.recorder.times("all").len(), 1);
 }

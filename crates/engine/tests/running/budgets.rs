@@ -1,4 +1,4 @@
-//! What one run may cost, and that others do not feel it.
+//! Budgets of a run, and that other runs do not notice a large one.
 
 use crate::harness::Harness;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What people do to runs, and the limits that hold them back.
+//! Commands on runs, and limits.
 
 use crate::harness::Harness;
 use serde_json::json;

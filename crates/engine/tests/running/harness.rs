@@ -60,7 +60,7 @@ impl Harness {
         Harness { inner, tools, place }
     }
 
-    /// The engine stops at once, with what it was doing undone, and another takes over the store.
+    /// Stops the engine at once, with its work unfinished, and opens another on the store.
     pub async fn restarted_after_a_crash(self) -> Harness {
         self.engine.kill();
         self.restarted().await

@@ -1,4 +1,4 @@
-//! What people do at the same time, on a store that answers from other threads.
+//! Concurrent commands, on a store that answers from other threads.
 
 use crate::harness::Harness;
 use futures_util::future::join_all;

@@ -1,4 +1,4 @@
-//! Processes that end, politely or not, and disks that are full.
+//! Recovery after a stop, a crash or a full disk.
 
 use crate::harness::Harness;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Randomness that a seed repeats.
+//! Seeded randomness.
 
 /// splitmix64.
 pub struct Chance(u64);

@@ -1,5 +1,5 @@
-//! The world outside: people and programs that start runs, cancel, retry, answer and deliver, sometimes twice, late, or
-//! with too little patience; and what they may rely on once they were told that it is done.
+//! Clients: they start runs, cancel, retry, answer and deliver, sometimes twice, late, or with a short timeout; and
+//! they check what was acknowledged.
 
 use crate::past::{Story, Waits};
 use crate::sim::Sim;
@@ -236,7 +236,7 @@ pub async fn settle(sim: Arc<Sim>, run: String, path: String) {
 }
 
 /// Looks around: must not disturb anything, and the last known state of a run must be readable.
-pub async fn look(sim: Arc<Sim>, run: String) {
+pub async fn read(sim: Arc<Sim>, run: String) {
     let caller = Caller::local("ann");
     let name = &run;
     let view = sim.ask("status", |engine| async move { engine.runs(&caller).get(name).await }).await;
@@ -362,7 +362,7 @@ pub fn disturb(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
             let how = if sim.chance().one_in(2) { Retry::Newest } else { Retry::SameVersion };
             twice(sim, |sim| retry(sim, run.clone(), how));
         }
-        15 => twice(sim, |sim| look(sim, run.clone())),
+        15 => twice(sim, |sim| read(sim, run.clone())),
         21 if over => twice(sim, |sim| erase(sim, run.clone())),
         22 => {
             if let Some((path, _)) = waiting {

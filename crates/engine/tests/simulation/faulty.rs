@@ -1,5 +1,5 @@
-//! A store between the engine and the disk that is slow, loses answers, refuses, runs full, and kills its process
-//! before or after it writes.
+//! A store between the engine and the disk that is slow, loses replies, refuses, runs full, and kills its process
+//! before or after a write.
 //!
 //! The disk survives. Once a process is over, its store never answers again: nothing it still does can matter.
 
@@ -176,7 +176,7 @@ fn write(sim: &Arc<Sim>, batch: Vec<Commit>) -> Result<Vec<Result<Position, Refu
             let run = commit.run;
             crate::past::saw(sim, commit);
             if sim.past().commits.is_multiple_of(LOOK) {
-                crate::books::check(sim, run);
+                crate::rows::check(sim, run);
             }
         }
     }

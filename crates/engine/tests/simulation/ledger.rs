@@ -1,4 +1,4 @@
-//! Steps whose outcome chance decides, and a ledger of what was really executed. The ledger is the outside world: no
+//! Steps with random outcomes, and a ledger of their executions. The ledger stands for the called services: no
 //! crash undoes it.
 
 use crate::sim::Sim;
@@ -20,7 +20,7 @@ pub type Attempt = (String, String, u32);
 pub struct Execution {
     pub key: String,
     pub began: Time,
-    /// When it ended, and what it said if it said something.
+    /// When it ended, and its result if there was one.
     pub ended: Option<Time>,
     pub said: Option<Result<Value, String>>,
 }

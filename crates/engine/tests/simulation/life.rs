@@ -1,4 +1,4 @@
-//! The course of one simulation: a time of noise in which processes come and go, then calm until every run is over.
+//! The phases of a simulation: faults while processes come and go, then calm until every run has ended.
 
 use crate::client;
 use crate::faulty::Faulty;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Every workflow here is over long before this, if nothing is stuck.
 const PATIENCE: Duration = Duration::from_secs(1_800);
-/// Whether a process may go on for a while after another took over, as it can where nothing locks the store.
+/// Whether a process may continue for a while after another took over, which is possible where nothing locks the store.
 const TWO_PROCESSES: bool = true;
 /// How often someone looks whether anything waits for them.
 const ROUND: Duration = Duration::from_secs(2);
@@ -40,7 +40,7 @@ pub async fn live(sim: &Arc<Sim>) {
         return;
     }
     probe(sim).await;
-    // What a poll or two tidies up may be there until then, and what is to be purged until a purge.
+    // Rows that the next polls remove may exist until then, and runs that are due for a purge until that purge.
     let polls = if sim.mood.storm == 0 { Duration::from_secs(20) } else { sim.mood.poll * (verify::PURGE_POLLS + 1) };
     tokio::time::sleep(polls + Duration::from_secs(20)).await;
     verify::all(sim).await;
@@ -102,7 +102,7 @@ async fn restart(sim: &Arc<Sim>) {
     begin(sim).await;
 }
 
-/// A new process takes over while the old one, cut off but alive, goes on for a while and finds out.
+/// A new process takes over while the old one, cut off but alive, continues for a while and then notices.
 async fn take_over(sim: &Arc<Sim>) {
     let Some(old) = sim.process() else { return };
     sim.set_process(None);
@@ -123,7 +123,7 @@ async fn take_over(sim: &Arc<Sim>) {
     });
 }
 
-/// As an operator restarts a process: it may finish what it is at.
+/// As an operator restarts a process: it may finish its work in progress.
 async fn restart_gently(sim: &Arc<Sim>) {
     let Some(process) = sim.process() else { return };
     let patience = Duration::from_millis(sim.chance().below(3_000));
@@ -168,7 +168,7 @@ async fn noise(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
     sleep_or_restart(sim, rest).await;
 }
 
-/// Waits; a process that comes to its end meanwhile is started again.
+/// Waits; a process that ends meanwhile is started again.
 async fn sleep_or_restart(sim: &Arc<Sim>, length: Duration) {
     let end = tokio::time::Instant::now() + length;
     loop {
@@ -181,7 +181,7 @@ async fn sleep_or_restart(sim: &Arc<Sim>, length: Duration) {
     }
 }
 
-/// Nothing goes wrong any more, and everyone who is waited for answers. True once every run is over.
+/// No more faults, and every awaited answer is given. True once every run has ended.
 async fn calm(sim: &Arc<Sim>) -> bool {
     let end = sim.now() + Millis(PATIENCE.as_millis() as u64);
     loop {
@@ -212,7 +212,7 @@ async fn calm(sim: &Arc<Sim>) -> bool {
     }
 }
 
-/// All slots are free again, and there are not more of them than before.
+/// All slots are free again, and their number is unchanged.
 async fn probe(sim: &Arc<Sim>) {
     let room = sim.mood.room() as usize;
     if room > 8 {

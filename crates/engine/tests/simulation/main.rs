@@ -7,13 +7,13 @@
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
-mod books;
 mod chance;
 mod client;
 mod faulty;
 mod ledger;
 mod life;
 mod past;
+mod rows;
 mod sim;
 mod timing;
 mod verify;
@@ -187,7 +187,7 @@ fn whatever_goes_wrong_every_run_comes_to_its_end_once() {
     happened_often_enough(seeds, &seen.into_inner().unwrap());
 }
 
-/// By what happened: the number of seeds in which it did, and how often in all of them.
+/// By event: the number of seeds with it, and how often it occurred in total.
 fn happened_often_enough(seeds: u64, seen: &BTreeMap<&str, (u64, u64)>) {
     for (what, (of_seeds, times)) in seen {
         println!("{:>5} of 1,000 seeds, {times:>8} times: {what}", of_seeds * 1_000 / seeds);

@@ -1,4 +1,4 @@
-//! Everything that was ever written, kept by a witness that no crash reaches, and what must hold for each commit.
+//! A record of every commit that no crash reaches, and the invariants that each commit must keep.
 
 use crate::sim::Sim;
 use crate::timing::Timing;
@@ -182,7 +182,7 @@ impl Story {
         }
     }
 
-    /// What is worth knowing that it happened.
+    /// Records that a rare event occurred.
     fn note(&self, sim: &Sim, fact: &StoredFact) {
         let noted = match fact {
             Fact::Again { reason: Reason::WorkerLost, .. } => "a worker was lost",

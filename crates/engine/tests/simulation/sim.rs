@@ -1,4 +1,4 @@
-//! What everything in one simulation shares: the disk, the clock, chance, what was seen, and which process is up.
+//! Shared state of a simulation: the disk, the clock, randomness, observations, and the current process.
 
 use crate::chance::Chance;
 use crate::ledger::Ledger;
@@ -36,10 +36,10 @@ pub struct Mood {
     pub run_bytes: u64,
 }
 
-/// A safety net that is never needed: without faults everything must go on without it.
+/// A safety net that is never needed: without faults every run must end without it.
 const NO_POLL: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// Ways to the store and back, more than any seed needs that comes to an end.
+/// Round trips to the store: more than any seed needs that ends.
 const MOST_ASKED: u64 = 2_000_000;
 
 impl Mood {
@@ -98,7 +98,7 @@ pub struct Sim {
     asked: AtomicU64,
     /// What happened how often, so that a simulation in which nothing does is noticed.
     seen: Mutex<BTreeMap<&'static str, u64>>,
-    /// Steps that someone told to go on before their time.
+    /// Steps that a client ended before their time.
     woken: Mutex<BTreeSet<(String, String)>>,
     /// Steps that a person gave a result.
     overridden: Mutex<BTreeSet<(String, String)>>,

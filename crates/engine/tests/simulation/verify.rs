@@ -1,4 +1,4 @@
-//! What must hold in the end, and what to say when it does not.
+//! What must hold at the end, and the report when it does not.
 
 use crate::past::{Past, Story};
 use crate::sim::Sim;
@@ -37,7 +37,7 @@ async fn definition(disk: &dyn Store, id: i64) -> Option<(DefinitionRow, Arc<Def
     Some((row, definition))
 }
 
-/// A run starts: there was room for it, and no one who queued longer was passed over.
+/// A run starts: the limit allowed it, and no run that queued longer was passed over.
 pub fn place_taken(sim: &Sim, past: &Past, commit: &Commit) -> Option<String> {
     let story = past.runs.get(&commit.run)?;
     let place = story.place.as_ref()?;
@@ -159,7 +159,7 @@ async fn one(sim: &Sim, id: RunId, faults: &mut Vec<String>) {
         return;
     };
     faults.extend(kept_too_long(sim, id).await);
-    // The digests of its payloads are all that is left of them.
+    // Only the digests of its payloads are left.
     if stored.row.erased.is_some() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The workflows that are run: small, and between them every kind of waiting, joining, repeating and failing.
+//! The simulated workflows: small, and together they use every kind of wait, join, loop and failure.
 //!
 //! All waits are short: what is proven does not depend on how long they are, and virtual time costs polls.
 

@@ -53,7 +53,7 @@ fn a_transition_that_is_cut_goes_on_in_the_next_one() {
     check_within(WIDE, decisions(2), &[], "a=running b=running | running");
     check_within(WIDE, decisions(2), &["continue"], "a=running b=running c=running | running");
     check_within(WIDE, decisions(2), &["continue", "~continue"], "a=running b=running c=running | running");
-    // Any event goes on with what is left, and so does the timer if nothing else happens.
+    // Any event continues with what is left, and so does the timer if nothing else happens.
     check_within(WIDE, decisions(2), &["a ok"], "a=success b=running c=running | running");
     check_within(WIDE, decisions(2), &["+10s"], "a=running b=running c=running | running");
 }

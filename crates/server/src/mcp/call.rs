@@ -301,7 +301,7 @@ impl Call<'_> {
     /// The state of a run after a change.
     async fn after(self, run: &str) -> Result<CallToolResult, Problem> {
         let run = Run::from(self.app.engine.runs(self.caller).get_after_change(run).await?);
-        Ok(runs::RunState::alone(run, self.caller).shown(Detail::Brief))
+        Ok(runs::RunState::without_gates(run, self.caller).shown(Detail::Brief))
     }
 
     async fn events(self, events: Events) -> Result<CallToolResult, Problem> {

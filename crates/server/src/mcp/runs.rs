@@ -48,7 +48,7 @@ pub async fn read(app: &App, caller: &Caller, run: &str) -> Result<RunState, Pro
 
 impl RunState {
     /// Without reading its gates.
-    pub fn alone(run: Run, caller: &Caller) -> RunState {
+    pub fn without_gates(run: Run, caller: &Caller) -> RunState {
         RunState { run, approvals: Vec::new(), may_read: caller.may(Right::Read) }
     }
 

@@ -31,7 +31,7 @@ const FLUSH: Duration = Duration::from_secs(2);
 
 /// Intervals and timeouts of the exporter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
+pub struct Intervals {
     /// Delay after a commit, so that later spans share the request.
     pub linger: Duration,
     /// How often the log is polled without a hint.
@@ -41,9 +41,9 @@ pub struct Pace {
     pub longest_pause: Duration,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
+impl Default for Intervals {
+    fn default() -> Intervals {
+        Intervals {
             linger: Duration::from_secs(1),
             poll: Duration::from_secs(10),
             first_pause: Duration::from_millis(500),
@@ -68,18 +68,18 @@ pub struct Exporter {
     /// Not sent yet: at most the spans of one page of the log.
     pending: VecDeque<Span>,
     sender: Sender,
-    pace: Pace,
+    intervals: Intervals,
 }
 
 impl Exporter {
     /// Everything committed from now on is exported once [`Exporter::run`] runs.
-    pub async fn new(engine: &Engine, config: &Otlp, pace: Pace) -> Result<Exporter, Error> {
+    pub async fn new(engine: &Engine, config: &Otlp, intervals: Intervals) -> Result<Exporter, Error> {
         let hints = engine.activity();
         let log = engine.log();
         let progress = log.progress().await?;
         let sender = Sender::new(config)?;
         let collector = Collector::new(log.clone());
-        Ok(Exporter { log, hints, progress, collector, pending: VecDeque::new(), sender, pace })
+        Ok(Exporter { log, hints, progress, collector, pending: VecDeque::new(), sender, intervals })
     }
 
     /// Exports spans until `stop`, then the remaining ones within a time limit.
@@ -94,20 +94,20 @@ impl Exporter {
     }
 
     async fn follow(&mut self) {
-        let mut pause = self.pace.first_pause;
+        let mut pause = self.intervals.first_pause;
         loop {
             while !self.pending.is_empty() {
                 match self.send().await {
-                    Sent::Done => pause = self.pace.first_pause,
+                    Sent::Done => pause = self.intervals.first_pause,
                     Sent::Later(asked) => {
-                        sleep(asked.unwrap_or(pause).min(self.pace.longest_pause)).await;
-                        pause = (pause * 2).min(self.pace.longest_pause);
+                        sleep(asked.unwrap_or(pause).min(self.intervals.longest_pause)).await;
+                        pause = (pause * 2).min(self.intervals.longest_pause);
                     }
                 }
             }
             if !self.gather().await {
                 self.something().await;
-                sleep(self.pace.linger).await;
+                sleep(self.intervals.linger).await;
             }
         }
     }
@@ -136,7 +136,7 @@ impl Exporter {
             }
         };
         // Without a hint nothing is missed, it only takes longer.
-        let _ = timeout(self.pace.poll, hint).await;
+        let _ = timeout(self.intervals.poll, hint).await;
     }
 
     /// Reads the next page of the log. Returns false if there was nothing or reading failed.

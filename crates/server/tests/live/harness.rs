@@ -99,7 +99,7 @@ impl Harness {
         self.define("chain", json!({"a": step(&[]), "b": step(&["a"]), "c": step(&["b"])})).await;
     }
 
-    /// One step that waits to be let go, and one after it.
+    /// One step that waits to be released, and one after it.
     pub async fn holding(&self) {
         let tasks = json!({
             "wait": {"tool": "hold"},

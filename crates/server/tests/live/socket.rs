@@ -1,4 +1,4 @@
-//! The socket: joining, leaving, what is told.
+//! The socket: joining, leaving, and the messages that follow.
 
 use crate::harness::{Harness, LONG, SHORT, patient, short};
 use serde_json::json;

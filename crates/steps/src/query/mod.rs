@@ -28,7 +28,7 @@ use sqlite::Sqlite;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, Outcome, Reply};
 use stepwell_core::time::Millis;
-use stepwell_engine::{Connection, Connections, Error, StepCall, StepKind};
+use stepwell_engine::{Connection, Connections, Error, Missing, StepCall, StepKind};
 use stepwell_store::OrgId;
 
 /// Input: `{connection, sql, params?, write?, max_rows?}`.
@@ -72,19 +72,21 @@ impl StepKind for QueryKind {
         }
     }
 
-    async fn missing(&self, org: OrgId, known: &Value) -> Vec<String> {
+    async fn missing(&self, org: OrgId, known: &Value) -> Vec<Missing> {
         let mut missing = Vec::new();
         if let Some(name) = known.get("connection").and_then(Value::as_str)
             && matches!(self.connections.connection(org, name).await, Ok(None))
         {
-            missing.push(failure::unknown_connection(name).message.to_string());
+            let message = failure::unknown_connection(name).message.to_string();
+            missing.push(Missing { field: "connection", message });
         }
         if let (Some(text), Some(Value::Object(params))) =
             (known.get("sql").and_then(Value::as_str), known.get("params"))
         {
             let (_, names) = sql::number_params(text);
             let without = names.iter().filter(|name| !params.contains_key(*name));
-            missing.extend(without.map(|name| failure::missing_param(name).message.to_string()));
+            let message = |name: &String| failure::missing_param(name).message.to_string();
+            missing.extend(without.map(|name| Missing { field: "sql", message: message(name) }));
         }
         missing
     }

@@ -61,12 +61,12 @@ impl PushoverSend {
     }
 
     fn form(&self, args: &Value, org: OrgId) -> Result<String, Failure> {
-        let lent = self.shared || org == OrgId::OPERATOR;
+        let shared = self.shared || org == OrgId::OPERATOR;
         let credential = |name: &str, configured: &Option<String>| {
             let given = args.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-            let found = given.map(str::to_owned).or_else(|| configured.clone().filter(|_| lent));
+            let found = given.map(str::to_owned).or_else(|| configured.clone().filter(|_| shared));
             let variable = name.to_uppercase();
-            let message = match lent {
+            let message = match shared {
                 true => format!("set `args.{name}`, or start the server with PUSHOVER_{variable}"),
                 false => format!("set `args.{name}`; the server's own is not shared with this organisation"),
             };

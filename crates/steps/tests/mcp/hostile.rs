@@ -1,4 +1,4 @@
-//! Servers that mean no good: they flood, lie about sizes, leave processes behind and hide characters. Attacks on memory
+//! Hostile MCP servers: they flood, lie about sizes, leave processes behind and hide characters. Attacks on memory
 //! run in a process of their own, whose peak is checked.
 
 use crate::harness::{Harness, asked, call, http, script, stdio};

@@ -1,5 +1,5 @@
-//! Steps that call tools of MCP servers: third-party servers (installed by `scripts/mcp-install.sh`), and our own one
-//! that misbehaves.
+//! Steps that call tools of MCP servers: third-party servers (installed by `scripts/mcp-install.sh`), and a
+//! misbehaving one of our own.
 
 // In tests, a panic is the report.
 #![allow(clippy::unwrap_used)]

@@ -133,12 +133,12 @@ async fn a_redirect_without_a_usable_location_is_an_ordinary_response() {
 
 #[tokio::test]
 async fn a_failure_after_a_redirect_may_have_happened_if_the_first_server_acted() {
-    let (nobody, _kept) = dead();
+    let (closed, _kept) = dead();
     // 303, "see the result there": the POST was carried out.
-    let (failure, _) = fails_behind(303, nobody.clone()).await;
+    let (failure, _) = fails_behind(303, closed.clone()).await;
     assert_eq!((&*failure.code, failure.may_have_happened), ("connect_failed", true));
-    assert!(failure.message.contains(&format!("(redirected to {nobody}/)")), "{}", failure.message);
+    assert!(failure.message.contains(&format!("(redirected to {closed}/)")), "{}", failure.message);
     // 307, "send it there instead": it was not.
-    let (failure, _) = fails_behind(307, nobody).await;
+    let (failure, _) = fails_behind(307, closed).await;
     assert_eq!((&*failure.code, failure.may_have_happened), ("connect_failed", false));
 }

@@ -21,11 +21,11 @@ pub fn reduce_crossings(grid: &mut Grid) {
         let mut position = positions(grid);
         let ties_reversed = sweep % 4 >= 2;
         if sweep % 2 == 0 {
-            let look = Look::Up { ties_reversed };
-            (0..grid.rows.len()).for_each(|row| sort_row(grid, row, look, &mut position));
+            let sweep = Sweep::Up { ties_reversed };
+            (0..grid.rows.len()).for_each(|row| sort_row(grid, row, sweep, &mut position));
         } else {
-            let look = Look::Down { ties_reversed };
-            (0..grid.rows.len()).rev().for_each(|row| sort_row(grid, row, look, &mut position));
+            let sweep = Sweep::Down { ties_reversed };
+            (0..grid.rows.len()).rev().for_each(|row| sort_row(grid, row, sweep, &mut position));
         }
         if swap {
             swap_neighbours(grid);
@@ -40,7 +40,7 @@ pub fn reduce_crossings(grid: &mut Grid) {
 }
 
 #[derive(Clone, Copy)]
-enum Look {
+enum Sweep {
     Up { ties_reversed: bool },
     Down { ties_reversed: bool },
 }
@@ -73,10 +73,10 @@ fn positions(grid: &Grid) -> Vec<usize> {
 }
 
 /// Sorts one row by where its neighbours in the row that it looks at stand.
-fn sort_row(grid: &mut Grid, row: usize, look: Look, position: &mut [usize]) {
-    let (neighbours, ties_reversed) = match look {
-        Look::Up { ties_reversed } => (&grid.up, ties_reversed),
-        Look::Down { ties_reversed } => (&grid.down, ties_reversed),
+fn sort_row(grid: &mut Grid, row: usize, sweep: Sweep, position: &mut [usize]) {
+    let (neighbours, ties_reversed) = match sweep {
+        Sweep::Up { ties_reversed } => (&grid.up, ties_reversed),
+        Sweep::Down { ties_reversed } => (&grid.down, ties_reversed),
     };
     let centre = |cell: usize| {
         let near = &neighbours[cell];

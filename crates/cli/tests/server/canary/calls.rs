@@ -35,7 +35,7 @@ fn no_secret_of_a_request_or_a_tool_leaves_or_is_stored_in_any_form() {
     let mut canary = Canary::start();
     let url = json!({"url": format!("postgres://u:{PASS}@127.0.0.1:1/x")});
     let told = canary.server.api.call("PUT", "/api/v1/connections/shop", &url).is(200);
-    canary.said.add("a connection", told.bytes);
+    canary.transcript.add("a connection", told.bytes);
     let run = canary.trigger(&workflow(&canary.echo.url));
     canary.server.api.step(&run, "called", "waiting");
     let back = json!({"all": written(KEY), "pass": PASS});
@@ -67,7 +67,7 @@ fn no_secret_that_code_sends_comes_back_to_it_or_to_a_later_step() {
         return {text, echo: answer.headers.get('x-echo')}";
     let throw = "throw new Error(await (await fetch(ctx.input.url + '/bad/' + secrets.PASS)).text())";
     let object = "throw {said: await (await fetch(ctx.input.url + '/html/' + secrets.PASS)).text()}";
-    let nobody = "await fetch('http://127.0.0.1:1/' + secrets.PASS)";
+    let unreachable = "await fetch('http://127.0.0.1:1/' + secrets.PASS)";
     // These send nothing, and are told what others sent.
     let ask = "const text = await (await fetch(ctx.input.url + '/ok')).text();
         console.log(text); return {text, back: [...text].reverse().join('')}";
@@ -76,7 +76,7 @@ fn no_secret_that_code_sends_comes_back_to_it_or_to_a_later_step() {
         "send": {"javascript": send},
         "throw": {"javascript": throw, "retries": 0, "needs": ["send"]},
         "object": {"javascript": object, "retries": 0, "needs": ["send"]},
-        "nobody": {"javascript": nobody, "retries": 0},
+        "unreachable": {"javascript": unreachable, "retries": 0},
         "ask": {"javascript": ask, "needs": ["send"]},
         "again": {"javascript": again, "retries": 0, "needs": ["send"]},
         "later": {"url": "{{input.url}}/ok", "needs": ["send"]},
@@ -84,7 +84,7 @@ fn no_secret_that_code_sends_comes_back_to_it_or_to_a_later_step() {
     let run = canary.trigger(&workflow);
     let ended = canary.ended(&run);
     masked(&ended, &["send", "ask", "later"], "success");
-    masked(&ended, &["throw", "object", "nobody"], "failed");
+    masked(&ended, &["throw", "object", "unreachable"], "failed");
     for backwards in [KEY, PASS, DIGITS].map(|secret| secret.chars().rev().collect::<String>()) {
         assert!(!ended.to_string().contains(&backwards), "the code had it: {backwards}");
     }
@@ -106,7 +106,7 @@ fn neither_a_parameter_nor_the_password_of_a_database_comes_back_from_it() {
     ];
     for (name, url) in with_password {
         let told = canary.server.api.call("PUT", &format!("/api/v1/connections/{name}"), &json!({"url": url})).is(200);
-        canary.said.add("a connection", told.bytes);
+        canary.transcript.add("a connection", told.bytes);
     }
     let file = canary.place.data().join("crm.db");
     rusqlite::Connection::open(&file).unwrap();

@@ -1,4 +1,4 @@
-//! A service that gives away what it is told, in every way that services write things.
+//! A service that returns what it receives, in many encodings.
 
 use super::{DIGITS, KEY, PASS};
 use base64::Engine as _;

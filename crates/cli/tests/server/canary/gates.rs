@@ -1,4 +1,4 @@
-//! What people are shown and told: gates, held calls, links to them, notifications.
+//! Texts for people: gates, held calls, links, notifications.
 
 use super::{Canary, KEY, PASS, masked};
 use crate::harness::eventually;
@@ -24,15 +24,15 @@ fn neither_approvers_nor_recipients_are_shown_a_secret() {
     let run = canary.trigger(&workflow);
     for step in ["ask", "no", "held"] {
         canary.server.api.step(&run, step, "waiting");
-        let asked = canary.look(&format!("/api/v1/runs/{run}/steps/{step}/approval"));
+        let asked = canary.read(&format!("/api/v1/runs/{run}/steps/{step}/approval"));
         assert!(asked.contains("{{secrets."), "{asked}");
         let link = canary.server.api.post(&format!("/api/v1/runs/{run}/steps/{step}/link"), &json!({})).is(201).data();
         let link = link["url"].as_str().unwrap();
         let page = canary.server.without_key().get(&link[link.find("/approve/").unwrap()..]).is(200);
-        canary.said.add("the page of a link", page.bytes);
+        canary.transcript.add("the page of a link", page.bytes);
     }
-    canary.look("/api/v1/approvals");
-    canary.said.add("approvals", canary.place.stepwell(&["approvals"]));
+    canary.read("/api/v1/approvals");
+    canary.transcript.add("approvals", canary.place.stepwell(&["approvals"]));
     for (step, how) in [("no", "deny"), ("ask", "approve"), ("held", "approve")] {
         let path = format!("/api/v1/runs/{run}/steps/{step}");
         let asked = canary.server.api.get(&format!("{path}/approval")).is(200).data();

@@ -47,7 +47,7 @@ pub fn number(rng: &mut Rng, names: &[String], depth: usize) -> String {
     }
     let mut part = || number(rng, names, depth - 1);
     let (a, b) = (part(), part());
-    match rng.below(16) {
+    match rng.below(18) {
         0 | 1 => format!("{a} + {b}"),
         2 | 3 => format!("{a} - {b}"),
         4 => format!("({a}) * 1.5"),
@@ -61,6 +61,8 @@ pub fn number(rng: &mut Rng, names: &[String], depth: usize) -> String {
         12 => format!("len(input.items) + {a}"),
         13 => format!("floor({a}) + ceil({b})"),
         14 => format!("abs({a})"),
+        15 => format!("min({a}, {b})"),
+        16 => "number(trim(' 1.5 '))".to_string(),
         _ => format!("input.nope ?? {b}"),
     }
 }
@@ -68,7 +70,7 @@ pub fn number(rng: &mut Rng, names: &[String], depth: usize) -> String {
 /// Text that always has a value; `now` in it is that of the moment.
 pub fn text(rng: &mut Rng, names: &[String]) -> String {
     let number = number(rng, names, 1);
-    match rng.below(10) {
+    match rng.below(15) {
         0 => "now".to_string(),
         1 => "date(now, '14d', '%Y-%m-%d')".to_string(),
         2 => format!("upper('n') ?? {number}"),
@@ -78,6 +80,11 @@ pub fn text(rng: &mut Rng, names: &[String]) -> String {
         6 => "split('a,b,c', ',')".to_string(),
         7 => "slice('abcdef', -3, 5)".to_string(),
         8 => "keys(merge(input, input))".to_string(),
+        9 => format!("sha256({number})"),
+        10 => "date(now, '-36h', '%H:%M', 'Etc/GMT-9')".to_string(),
+        11 => "date(now, '90m', null, 'Etc/GMT-9')".to_string(),
+        12 => format!("urlencode(lower('A/') ?? {number})"),
+        13 => "last(unique(split('b,a,b', ',')))".to_string(),
         _ => "json(values(input))".to_string(),
     }
 }
@@ -85,10 +92,12 @@ pub fn text(rng: &mut Rng, names: &[String]) -> String {
 /// A comparison that always has a value and does not depend on when it is made.
 pub fn condition(rng: &mut Rng, names: &[String]) -> String {
     let sign = *rng.pick(&["==", "!=", "<", "<=", ">", ">="]);
-    match rng.below(8) {
+    match rng.below(10) {
         0 => "now > '2026-01-01'".to_string(),
         1 => format!("contains(input.items, {})", number(rng, names, 1)),
         2 => format!("first(sort(input.items)) {sign} {}", number(rng, names, 1)),
+        4 => format!("starts_with(string({}), '1')", number(rng, names, 1)),
+        5 => format!("exists(input.nope) || ends_with(json({}), '5')", number(rng, names, 1)),
         3 => format!("input.n / (input.n - input.n) {sign} 1"),
         _ => format!("{} {sign} {}", number(rng, names, 2), number(rng, names, 1)),
     }

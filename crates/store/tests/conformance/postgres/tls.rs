@@ -36,7 +36,7 @@ async fn only_a_database_with_a_valid_certificate_of_its_host_is_opened() {
             accepted(&store, create(1)).await;
         }
     }
-    // The default mode and `require` alike: a certificate that is not trusted is no reason to go on without TLS.
+    // The default mode and `require` alike: an untrusted certificate never leads to a connection without TLS.
     for parameters in ["", "?sslmode=prefer", "?sslmode=require"] {
         let why = refused(url(&cluster, "localhost", parameters), Some(other.path().to_path_buf())).await;
         assert!(why.contains("UnknownIssuer") || why.contains("BadSignature"), "{why}");

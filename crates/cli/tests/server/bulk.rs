@@ -1,4 +1,4 @@
-//! What people need now and then: test runs, labels, many runs at once, pauses, ending a stuck step, erasing.
+//! Test runs, labels, bulk operations, pauses, overrides and erasing.
 
 use crate::harness::{Installation, eventually, statuses};
 use crate::outside::Outside;
@@ -28,7 +28,7 @@ fn test_runs_are_kept_apart_and_go_without_a_trace() {
     let seen = api.step(&run, "rest", "sleeping");
     assert_eq!((&seen["test"], &seen["workflow"]), (&json!(true), &json!("draft")));
     assert_eq!(outside.calls("/go").len(), 1);
-    // Nothing of it is among what is real.
+    // It does not appear among real runs.
     assert_eq!(api.get("/api/v1/runs").data(), json!([]));
     assert_eq!(api.get("/api/v1/workflows").data(), json!([]));
     api.get("/api/v1/workflows/draft").refused(404, "not-found");

@@ -4,7 +4,7 @@ use super::echo::written;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
-/// What is searched for: of base64 the part that is the secret's own.
+/// The strings to search for; of base64 only the part that depends on the secret alone.
 fn traces(secret: &str) -> Vec<String> {
     let base64 = |before: usize| {
         let padded = [vec![b' '; before], secret.into()].concat();
@@ -16,16 +16,16 @@ fn traces(secret: &str) -> Vec<String> {
     all
 }
 
-/// Everything that was said somewhere, to be searched.
+/// All of it, with where it was.
 #[derive(Default)]
-pub struct Said(Vec<(String, Vec<u8>)>);
+pub struct Transcript(Vec<(String, Vec<u8>)>);
 
-impl Said {
+impl Transcript {
     pub fn add(&mut self, place: &str, bytes: impl Into<Vec<u8>>) {
         self.0.push((place.to_string(), bytes.into()));
     }
 
-    /// What `pg_dump` wrote; what it escapes for `COPY` is also there as it was.
+    /// The output of `pg_dump`, also with the escapes of `COPY` undone.
     pub fn add_dump(&mut self, dump: &str) {
         self.add("a dump", dump);
         self.add("a dump, read", dump.replace("\\\\", "\\"));

@@ -1,4 +1,4 @@
-//! What people do now and then: overriding a step, erasing, many runs at once, discarding a test, labels.
+//! Overrides, erasing, bulk operations, discarding a test run, labels.
 
 use crate::harness::{Harness, chain, failure, list};
 use serde_json::{Value, json};

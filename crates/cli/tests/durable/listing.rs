@@ -1,4 +1,4 @@
-//! `runs`, `show` and `events` say what is there and leave it as it is.
+//! `runs`, `show` and `events` print what is stored and change nothing.
 
 use crate::harness::Installation;
 use crate::run::CHAIN;

@@ -1,4 +1,4 @@
-//! In the middle of it all: what the store has of a run is what the run's state asks for.
+//! While a run is in progress, its rows in the store match its state.
 
 use crate::sim::Sim;
 use crate::verify::{loaded, tell};

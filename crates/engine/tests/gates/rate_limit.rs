@@ -1,4 +1,4 @@
-//! How fast calls may follow each other, over many steps and runs.
+//! Rate limits across many steps and runs.
 
 use crate::harness::{Harness, hold, status};
 use serde_json::{Map, json};
