@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Lists what the code promises (codes, routes by method, settings, metrics, commands) and fails if no test uses one of it.
 
-A code, setting or metric counts as used where a test has it in a string; a route where one function of a test has both
+A code or metric counts as used where a test has it in a string; a setting where a function of a test that is about
+configuration sets it, in YAML, JSON or the environment; a route where one function of a test has both
 its method and its path in strings; a command where its words follow each other in the arguments of a test. Comments and
 the text of the documents do not count. Whether a test proves anything is for its reader.
 
@@ -110,6 +111,10 @@ class Tests:
             path: "\n".join(strings(text)) if path.endswith(".rs") else text for path, text in texts.items()
         }
         self.functions = [(path, body) for path, text in sorted(texts.items()) for body in functions(text)]
+        # Their file may have the text in a constant.
+        about = [(path, text) for path, text in sorted(texts.items()) if path.startswith("crates/server/src/config/")]
+        about += [(path, body) for path, body in self.functions if re.search("config|STEPWELL_", body)]
+        self.configuring = about
         self.names = {}
         for path, text in sorted(texts.items()):
             for name in re.findall(r"\bfn (\w+)\(", text):
@@ -130,6 +135,9 @@ class Tests:
             words = [re.escape(word) for word in name.split(" ")]
             apart, together = r'"\s*,\s*"'.join(words), " ".join(words)
             return self.first(self.texts, re.compile(rf'"{apart}"|["`(\s]{together}(?![\w-])'))
+        if kind == "setting":
+            sets = re.compile(rf'(?<![\w-]){name}\\?"?: ?|STEPWELL_(?:[A-Z]+_)*{name.upper()}\b')
+            return next((path for path, body in self.configuring if sets.search(body)), None)
         # What Prometheus appends to the name of a histogram.
         suffix = "(?:_(?:sum|count|bucket))?" if kind == "metric" else ""
         return self.first(self.strings, re.compile(r"(?<![\w-])" + re.escape(name) + suffix + r"(?![\w-])"))

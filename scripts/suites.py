@@ -5,15 +5,19 @@ Parts that keep a processor busy run one after the other in the first lane, besi
 Each part has a time limit and a log. A part that fails does not stop the others. No test is filtered out: what cargo
 builds is what runs, and the number of tests that an executable lists must be the number that it reports.
 
+Data of tests is in memory if the machine has a file system there with enough room, so that no part waits for the disk.
+
 Usage: suites.py [NAME ...]     (only the parts whose name contains one of the words)
 """
 
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -23,41 +27,48 @@ LOGS = os.path.join(TARGET, "suites")
 # Most parts take seconds to minutes; a hang must not use up the time of the whole run.
 TIME_LIMIT = 900
 
+# A file system in memory, and the room that two parts and their databases take.
+MEMORY, ROOM = "/dev/shm", 4 << 30
+# Suites about what survives a crash use the disk.
+ON_DISK = ["chaos", "kill", "power_cut"]
+
 # Executables that keep the processors busy, longest first. All others mostly wait for servers, clocks and processes.
 BUSY = ["server", "properties", "simulation", "conformance", "gates", "identity", "running", "hostile", "rules"]
 # Suites whose output says what they covered.
 VERBOSE = ["abuse", "chaos", "kill", "power_cut", "properties", "simulation"]
 # Suites that run on either store, and so on PostgreSQL too.
 EITHER_STORE = [
-    "running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript", "mcp (cli)",
-    "identity", "nodes",
+    "running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript", "mcp (cli)", "gates",
+    "identity", "nodes", "notify",
 ]
 
 
 class Part:
     def __init__(self, name, command, cwd=ROOT, env=None, busy=False, tests=None, limit=TIME_LIMIT):
         self.name, self.command, self.cwd, self.busy = name, command, cwd, busy
-        self.env = {**os.environ, **(env or {})}
+        self.env = env or {}
         self.tests, self.limit = tests, limit
         self.log = os.path.join(LOGS, re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".log")
         # A part counts as failed until it has run, so that none can be missed.
         self.seconds, self.passed, self.failed, self.fault = 0, 0, 1, "did not run"
 
-    def run(self):
+    def run(self, temporary):
         begun = time.monotonic()
+        on_disk = temporary is None or any(name in self.name for name in ON_DISK)
+        env = {**os.environ, **({} if on_disk else {"TMPDIR": temporary}), **self.env}
         try:
-            self.fault = self.execute()
+            self.fault = self.execute(env)
         except OSError as error:
             self.fault = f"cannot be started: {error}"
         self.seconds = round(time.monotonic() - begun)
         self.count()
 
-    def execute(self):
+    def execute(self, env):
         """What went wrong, or None."""
         with open(self.log, "w") as log:
             # A group of its own, so that a part which hangs is ended with all that it started.
             process = subprocess.Popen(
-                self.command, cwd=self.cwd, env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                self.command, cwd=self.cwd, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
             )
             try:
@@ -128,7 +139,7 @@ def parts():
     yield Part("API against its description", ["bash", "scripts/schemathesis.sh", "short"], env=binary)
     yield Part("MCP interoperability", ["bash", "scripts/mcp.sh"], env=binary)
     yield Part("list of what tests use", ["python3", "scripts/coverage.py"], env=binary)
-    yield Part("planted bugs: planner", ["bash", "scripts/mutants.sh"], busy=True)
+    yield Part("planted bugs: sample", ["python3", "scripts/planted.py", "--sample"], busy=True, limit=2 * TIME_LIMIT)
     yield Part("planted bugs: all apply", ["python3", "scripts/planted.py", "--check"])
     for name, what in [("SDK for Python", "python"), ("SDK for TypeScript", "typescript"), ("editor", "editor")]:
         yield Part(name, ["bash", "scripts/clients.sh", what], env=binary)
@@ -137,7 +148,8 @@ def parts():
 class Lanes:
     """Two lanes over two queues. A lane whose own queue is empty helps with the other."""
 
-    def __init__(self, all_parts):
+    def __init__(self, all_parts, temporary):
+        self.temporary = temporary
         order = lambda part: BUSY.index(part.name) if part.name in BUSY else len(BUSY)
         busy = sorted((part for part in all_parts if part.busy), key=order)
         self.queues = [busy, [part for part in all_parts if not part.busy]]
@@ -151,7 +163,7 @@ class Lanes:
 
     def work(self, lane):
         while part := self.next(lane):
-            part.run()
+            part.run(self.temporary)
             with self.lock:
                 verdict = f"FAILED: {part.fault}" if part.fault else "ok"
                 print(f"── {part.name}: {part.seconds} s, {part.passed} passed, {verdict}", flush=True)
@@ -164,13 +176,29 @@ class Lanes:
             thread.join()
 
 
+def in_memory():
+    """A directory for the data of tests, or None if there is no room in memory or programs there cannot be run."""
+    if not os.path.isdir(MEMORY):
+        return None
+    there = os.statvfs(MEMORY)
+    if there.f_bavail * there.f_frsize < ROOM or there.f_flag & os.ST_NOEXEC:
+        return None
+    directory = tempfile.mkdtemp(prefix="stepwell-tests-", dir=MEMORY)
+    # PostgreSQL runs as another user than root.
+    os.chmod(directory, 0o755)
+    return directory
+
+
 def main():
     os.makedirs(LOGS, exist_ok=True)
     words = sys.argv[1:]
     chosen = [part for part in parts() if not words or any(word in part.name for word in words)]
     if not chosen:
         sys.exit(f"no part has a name with {' or '.join(words)}")
-    Lanes(chosen).run()
+    temporary = in_memory()
+    Lanes(chosen, temporary).run()
+    if temporary:
+        shutil.rmtree(temporary, ignore_errors=True)
     for part in chosen:
         if part.fault:
             print(f"\n── {part.name} failed: {part.fault}")

@@ -41,6 +41,6 @@ pub use wait::{command, eventually};
 use std::time::Duration;
 
 /// Most things take milliseconds; a loaded machine gets its time.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(180);
 /// Between two looks at something that cannot be awaited.
 const LOOK: Duration = Duration::from_millis(10);

@@ -156,14 +156,14 @@ async fn the_user_who_retried_a_run_does_not_count_as_another_person() {
 
 #[tokio::test(start_paused = true)]
 async fn those_who_may_approve_still_may_after_others_are_asked_too() {
-    let tasks = json!({"gate": {"approval": {"message": "go?", "escalate_to": "boss", "timeout": "1h"}}});
+    let tasks = json!({"gate": {"approval": {"message": "go?", "escalate_to": "boss", "timeout": "10m"}}});
     let harness = Harness::with("w", tasks).await;
     let ann = harness.user("ann", &[], PERSON).await;
     let (boss, eve) = (harness.user("boss", &[], &[]).await, harness.user("eve", &[], &["workflow.read"]).await);
     for who in [&ann, &boss] {
         let run = harness.start("w").await;
         harness.asked(&run, "gate").await;
-        harness.pass(61 * 60).await;
+        harness.pass(11 * 60).await;
         assert_ne!(refusal(&harness.answer(&eve, &run, "gate", true).await), "taken");
         harness.approve(who, &run, "gate").await;
         assert_eq!(harness.ended(&run).await.status, "completed");

@@ -22,7 +22,7 @@ enum Meanwhile {
     NoRoles,
     Disabled,
     /// Time for others to be asked.
-    Hours(u64),
+    Minutes(u64),
 }
 
 /// How somebody comes.
@@ -70,6 +70,13 @@ async fn key(harness: &Harness, who: &str, how: How) -> String {
 
 async fn told(case: &Case) -> &'static str {
     let harness = harness().await;
+    let told = told_by(&harness, case).await;
+    // Lets go of its connections.
+    harness.engine.kill();
+    told
+}
+
+async fn told_by(harness: &Harness, case: &Case) -> &'static str {
     let step = "step";
     match &case.at {
         Where::Gate(approval) => harness.define("w", json!({"step": {"approval": approval}})).await,
@@ -82,7 +89,7 @@ async fn told(case: &Case) -> &'static str {
     let ann = harness.person("ann").await;
     let run = harness.start_as(&ann, "w", json!({})).await;
     let digest = harness.asked(&run, step).await.digest;
-    let key = key(&harness, case.who, case.how).await;
+    let key = key(harness, case.who, case.how).await;
     let link = match case.how {
         How::Link => match harness.engine.gates(&harness.admin).link(&run, step, case.who).await {
             Ok(link) => Some(link),
@@ -101,7 +108,7 @@ async fn told(case: &Case) -> &'static str {
         Meanwhile::Disabled => {
             harness.change(case.who, UserChange { disabled: Some(true), ..UserChange::default() }).await;
         }
-        Meanwhile::Hours(hours) => harness.pass(hours * 3_600).await,
+        Meanwhile::Minutes(minutes) => harness.pass(minutes * 60).await,
     }
     let decision = Decision { approve: true, digest, ..Decision::default() };
     if let Some(link) = link {
@@ -119,7 +126,7 @@ async fn who_may_answer_where_when_and_how() {
     let named = |names: Value| Where::Gate(json!({"message": "go?", "approvers": names}));
     let four_eyes = || Where::Gate(json!({"message": "go?", "allow_self": false}));
     let later = || {
-        let fields = json!({"approvers": ["bob"], "escalate_to": ["eve"], "timeout": "4h", "escalate_after": "1h"});
+        let fields = json!({"approvers": ["bob"], "escalate_to": ["eve"], "timeout": "4m", "escalate_after": "1m"});
         Where::Gate(fields)
     };
     let held = || Where::Held(&[], true);
@@ -151,9 +158,9 @@ async fn who_may_answer_where_when_and_how() {
         case("bob", Where::Held(&[], false), Nothing, Person, "taken"),
         // Those who are asked later may answer only then.
         case("eve", later(), Nothing, Person, "refused"),
-        case("eve", later(), Hours(2), Person, "taken"),
-        case("bob", later(), Hours(2), Person, "taken"),
-        case("bob", later(), Hours(5), Person, "conflict"),
+        case("eve", later(), Minutes(2), Person, "taken"),
+        case("bob", later(), Minutes(2), Person, "taken"),
+        case("bob", later(), Minutes(5), Person, "conflict"),
         // A right that was taken between request and answer.
         case("bob", gate(), Grants(READER), Person, "forbidden"),
         case("bob", held(), Grants(READER), Person, "forbidden"),

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use stepwell_core::time::Time;
+use stepwell_core::time::{Millis, Time};
 use stepwell_engine::commands::{Decision, NewChannel, With};
 use stepwell_engine::notify::{Channel, Courier, Delivery, Medium, Parcel, Settings, Undelivered};
 use stepwell_engine::{Caller, Config, Engine, Kinds, TokioClock, Vault};
@@ -108,6 +108,12 @@ impl Harness {
     /// Another node on the same store, with the same courier.
     pub async fn another(&self) -> Engine {
         self.inner.another(Arc::new(self.store.clone()), config(self.clock, &self.recorder)).await.engine
+    }
+
+    /// Another node, whose clock is this much ahead of the start of the test.
+    pub async fn later(&self, ahead: Millis) -> Engine {
+        let config = config(TokioClock::starting_at(START + ahead), &self.recorder);
+        self.inner.another(Arc::new(self.store.clone()), config).await.engine
     }
 
     /// One with these master keys.

@@ -1,5 +1,6 @@
 //! The phases of a simulation: faults while processes come and go, then calm until every run has ended.
 
+use crate::automatic;
 use crate::client;
 use crate::faulty::Faulty;
 use crate::ledger::Steps;
@@ -29,6 +30,7 @@ pub async fn live(sim: &Arc<Sim>) {
         client::define(sim.clone(), workflow.text).await;
     }
     client::define(sim.clone(), PROBE).await;
+    automatic::begin(sim).await;
     sim.set_noisy(true);
     noise(sim, &chosen).await;
     sim.set_noisy(false);
@@ -36,9 +38,11 @@ pub async fn live(sim: &Arc<Sim>) {
     for workflow in &chosen {
         client::resume(sim.clone(), workflow.name).await;
     }
+    automatic::end(sim).await;
     if !calm(sim).await {
         return;
     }
+    automatic::verify(sim).await;
     probe(sim).await;
     // Rows that the next polls remove may exist until then, and runs that are due for a purge until that purge.
     let polls = if sim.mood.storm == 0 { Duration::from_secs(20) } else { sim.mood.poll * (verify::PURGE_POLLS + 1) };
@@ -73,6 +77,7 @@ async fn begin(sim: &Arc<Sim>) {
             ids: Ids::seeded(sim.seed.wrapping_mul(1_000_003).wrapping_add(number)),
             ..Config::new(Kinds::default().with("tool", steps()).with("http", steps()))
         };
+        let config = automatic::with_courier(sim, &life, config);
         let started = tokio::select! {
             biased;
             () = life.cancelled() => None,
@@ -169,7 +174,7 @@ async fn noise(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
 }
 
 /// Waits; a process that ends meanwhile is started again.
-async fn sleep_or_restart(sim: &Arc<Sim>, length: Duration) {
+pub async fn sleep_or_restart(sim: &Arc<Sim>, length: Duration) {
     let end = tokio::time::Instant::now() + length;
     loop {
         let life = sim.process().map(|process| process.life).unwrap_or_default();

@@ -1,12 +1,14 @@
 //! The real engine and planner on a store that can crash at every commit, on virtual time: the same seed gives the same
 //! history. What must always hold is checked at every commit (`past.rs`, `timing.rs`), at every execution of a step
-//! (`ledger.rs`), whenever a client is told something (`client.rs`) and in the end (`verify.rs`).
+//! (`ledger.rs`), whenever a client is told something (`client.rs`) and in the end (`verify.rs`). Schedules and
+//! notifications are in `automatic.rs`.
 //!
 //! `STEPWELL_SIM_SEEDS` says how many seeds are tried, `STEPWELL_SEED` which one is the first.
 
 // In a test a panic is the report.
 #![allow(clippy::unwrap_used)]
 
+mod automatic;
 mod chance;
 mod client;
 mod faulty;
@@ -86,6 +88,10 @@ const MUST_HAPPEN: &[(&str, u64)] = &[
     ("resume", 333),
     ("an erased run cannot be retried", 64),
     ("a step was overridden", 34),
+    ("a schedule fired", 65),
+    ("a tick was caught up", 1),
+    ("a failure was told", 30),
+    ("a message was sent again", 5),
 ];
 
 thread_local! {

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use stepwell_core::fact::{Fact, Reason, Wait};
 use stepwell_core::run::{Status, StoredFact};
-use stepwell_core::time::Time;
+use stepwell_core::time::{Millis, Time};
 use stepwell_core::value::{Payload, ValueId};
 use stepwell_store::*;
 
@@ -35,6 +35,8 @@ pub struct Story {
     pub status: String,
     pub generation: u32,
     pub input: Value,
+    /// The tick of a schedule that it was started for.
+    pub tick: Option<Time>,
     pub log: Vec<(Time, StoredFact)>,
     pub version: i64,
     pub waiting: BTreeMap<String, Waits>,
@@ -95,6 +97,7 @@ impl Past {
             status: head.status.clone(),
             generation: 0,
             input: Value::Null,
+            tick: None,
             log: Vec::new(),
             version: 0,
             waiting: BTreeMap::new(),
@@ -109,6 +112,11 @@ impl Past {
         };
         self.runs.insert(commit.run, story);
     }
+}
+
+/// The tick that a run was started for, by its headers.
+fn tick(headers: &Value) -> Option<Time> {
+    headers.get("x-stepwell-scheduled-at")?.as_str().and_then(Time::parse)
 }
 
 /// A commit is on disk.
@@ -151,8 +159,13 @@ impl Story {
             serde_json::from_str::<Payload>(&row.payload).ok().map(|payload| payload.value)
         };
         for fact in &facts {
-            if let Fact::Created { input, .. } = fact {
+            if let Fact::Created { input, headers, .. } = fact {
                 self.input = value(*input).map(|input| (*input).clone()).unwrap_or_default();
+                self.tick = headers.and_then(value).and_then(|headers| tick(&headers));
+                if let Some(tick) = self.tick {
+                    let late = commit.log.at.since(tick) > Millis::from_secs(10);
+                    sim.saw(if late { "a tick was caught up" } else { "a schedule fired" });
+                }
             }
             let body = match fact {
                 Fact::Finished { output: Some(output), .. } => value(output.body),

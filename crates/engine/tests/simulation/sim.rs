@@ -1,5 +1,6 @@
 //! Shared state of a simulation: the disk, the clock, randomness, observations, and the current process.
 
+use crate::automatic::Post;
 use crate::chance::Chance;
 use crate::ledger::Ledger;
 use crate::past::Past;
@@ -86,6 +87,7 @@ pub struct Sim {
     chance: Mutex<Chance>,
     past: Mutex<Past>,
     ledger: Mutex<Ledger>,
+    post: Mutex<Post>,
     noisy: AtomicBool,
     /// The noise is over.
     calm: Notify,
@@ -117,6 +119,7 @@ impl Sim {
             chance: Mutex::new(chance),
             past: Mutex::default(),
             ledger: Mutex::default(),
+            post: Mutex::default(),
             noisy: AtomicBool::new(false),
             calm: Notify::new(),
             full_until: Mutex::new(EPOCH),
@@ -174,6 +177,10 @@ impl Sim {
 
     pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap()
+    }
+
+    pub fn post(&self) -> MutexGuard<'_, Post> {
+        self.post.lock().unwrap()
     }
 
     pub fn number(&self) -> u64 {

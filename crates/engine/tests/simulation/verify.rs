@@ -169,10 +169,11 @@ async fn one(sim: &Sim, id: RunId, faults: &mut Vec<String>) {
     }
     let mut previous = Origin::of(&stored.row, first).hash();
     let mut facts: Vec<(Time, StoredFact)> = Vec::new();
+    let key = sim.disk.chain_key();
     let log = sim.disk.tail(id, Version(0), u32::MAX).await.unwrap();
     for (n, row) in log.iter().enumerate() {
         if row.version.0 != n as i64 + 1
-            || row.row.hash != hash(&previous, row.row.at, &row.row.facts, &row.row.payloads)
+            || row.row.hash != key.seal(hash(&previous, row.row.at, &row.row.facts, &row.row.payloads))
         {
             faults.push(format!("row {n} of the log of {public} is not what comes next"));
         }

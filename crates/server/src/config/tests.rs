@@ -117,6 +117,32 @@ metrics: {token: abcdef}
 }
 
 #[test]
+fn code_values_anchors_and_mcp_servers_are_read() {
+    let text = r#"
+javascript: {workers: 3, timeout: 2s, memory: 64MB}
+limits: {values: 1000}
+anchor: {webhook: "https://anchors.example.com/in", every: 1m}
+mcpServers:
+  files: {command: mcp-files, args: [--root, /srv], env: {LEVEL: "2"}, cwd: /srv, timeout: 5s}
+  later: {url: "https://mcp.example.com/mcp", disabled: true}
+"#;
+    let config = Config::read(text, "s.yaml").unwrap();
+    let code = &config.javascript;
+    assert_eq!((code.workers, code.timeout, code.memory), (NonZeroU32::new(3), Millis(2_000), 64 << 20));
+    assert_eq!(config.limits.values.get(), 1_000);
+    let anchor = config.anchor.as_ref().unwrap();
+    assert_eq!((anchor.webhook.as_deref(), anchor.every), (Some("https://anchors.example.com/in"), Millis(60_000)));
+    // A server that is disabled is checked, and not used.
+    assert_eq!(config.mcp_servers.keys().collect::<Vec<_>>(), ["files"]);
+    let files = &config.mcp_servers["files"];
+    let McpTransport::Stdio { command, args, env, cwd } = &files.transport else { panic!("{files:?}") };
+    assert_eq!((command.as_str(), args.as_slice()), ("mcp-files", &["--root".to_string(), "/srv".into()][..]));
+    assert_eq!((env["LEVEL"].reveal(), cwd.as_deref()), ("2", Some("/srv".as_ref())));
+    assert_eq!(files.timeout, Millis(5_000));
+    refused("mcpServers: {a: {url: 'https://a.example', disabled: 1}}", "mcpServers.a.disabled");
+}
+
+#[test]
 fn a_database_is_a_url_or_a_mapping_and_the_environment_names_another() {
     let load = |text: &str, url: Option<&str>| {
         let variables = |name: &str| url.filter(|_| name == "STEPWELL_DATABASE").map(str::to_string);

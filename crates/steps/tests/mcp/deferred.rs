@@ -18,6 +18,7 @@ async fn a_question_is_answered_and_the_answer_returns_with_the_state_of_the_ser
     // No connection is held: another process can continue.
     harness.upstreams.stop().await;
     let harness = Harness::on(harness.store.clone(), vec![bad(&[])]);
+    harness.ready("bad").await;
     // Resumed without an answer, it asks again.
     let again = harness.waits(resumed("bad__ask", json!({}), &waits, vec![])).await;
     assert_eq!(again, waits);
@@ -179,6 +180,8 @@ async fn a_task_that_asks_another_question_under_the_same_key_is_answered_again(
 #[tokio::test(flavor = "multi_thread")]
 async fn the_timeout_of_the_author_bounds_questions_and_tasks() {
     let harness = Harness::new(vec![bad(&[])]);
+    // The bound is for the question, not for the start of the server.
+    harness.ready("bad").await;
     let bound = Some(Duration::from_millis(1500));
     let asks = harness.waits(StepCall { bound, ..call("bad__ask", json!({})) }).await;
     let Until::Answered { timeout: Some(left), .. } = &asks.until else { panic!("{asks:?}") };

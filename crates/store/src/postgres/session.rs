@@ -282,10 +282,9 @@ async fn connect(url: &str, options: &PostgresOptions) -> DbResult<(Client, Driv
         WrongUrl::Parameter(why) => Failed::Lost(why.into()),
     })?;
     let tls = match &options.ca_file {
-        Some(file) => Authorities::read(file).and_then(|authorities| Tls::only(&authorities)),
+        Some(file) => Tls::only(&Authorities::read(file).map_err(Failed::Lost)?),
         None => Tls::with(&Authorities::default()),
     };
-    let tls = tls.map_err(Failed::Lost)?;
     config.connect_timeout(CONNECT_TIMEOUT).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(ANSWER_TIMEOUT);
     if config.get_application_name().is_none() {
         config.application_name("stepwell");

@@ -15,25 +15,41 @@ use tokio_rustls::client;
 
 /// Used if the URL's `sslmode` requires TLS or the server offers it.
 #[derive(Clone)]
-pub struct Tls(Arc<ClientConfig>);
+pub struct Tls {
+    authorities: Authorities,
+    and_system: bool,
+}
 
 impl Tls {
     /// Trusts the system's certificate authorities and these.
-    pub fn with(extra: &Authorities) -> Result<Tls, String> {
-        let verifier = Verifier::new_with_extra_roots(extra.certificates().iter().cloned(), provider());
-        let verifier = Arc::new(verifier.map_err(|error| error.to_string())?);
-        let builder = builder()?.dangerous().with_custom_certificate_verifier(verifier);
-        Ok(Tls(Arc::new(builder.with_no_client_auth())))
+    pub fn with(extra: &Authorities) -> Tls {
+        Tls { authorities: extra.clone(), and_system: true }
     }
 
     /// Trusts only these certificate authorities.
-    pub fn only(authorities: &Authorities) -> Result<Tls, String> {
-        let mut roots = RootCertStore::empty();
-        for certificate in authorities.certificates() {
-            roots.add(certificate.clone()).map_err(|error| error.to_string())?;
-        }
-        Ok(Tls(Arc::new(builder()?.with_root_certificates(roots).with_no_client_auth())))
+    pub fn only(authorities: &Authorities) -> Tls {
+        Tls { authorities: authorities.clone(), and_system: false }
     }
+
+    /// Reads the system's authorities, which takes milliseconds, so this is for when a handshake begins.
+    fn config(&self) -> Result<ClientConfig, String> {
+        if self.and_system { with_system(&self.authorities) } else { only(&self.authorities) }
+    }
+}
+
+fn with_system(extra: &Authorities) -> Result<ClientConfig, String> {
+    let verifier = Verifier::new_with_extra_roots(extra.certificates().iter().cloned(), provider());
+    let verifier = Arc::new(verifier.map_err(|error| error.to_string())?);
+    let builder = builder()?.dangerous().with_custom_certificate_verifier(verifier);
+    Ok(builder.with_no_client_auth())
+}
+
+fn only(authorities: &Authorities) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in authorities.certificates() {
+        roots.add(certificate.clone()).map_err(|error| error.to_string())?;
+    }
+    Ok(builder()?.with_root_certificates(roots).with_no_client_auth())
 }
 
 fn builder() -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, String> {
@@ -49,13 +65,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for T
     fn make_tls_connect(&mut self, host: &str) -> Result<To, Self::Error> {
         // A Unix socket has neither a host name nor TLS.
         let name = ServerName::try_from(host).ok().map(|name| name.to_owned());
-        Ok(To { config: self.0.clone(), name })
+        Ok(To { tls: self.clone(), name })
     }
 }
 
 /// A TLS handshake with one server.
 pub struct To {
-    config: Arc<ClientConfig>,
+    tls: Tls,
     name: Option<ServerName<'static>>,
 }
 
@@ -66,7 +82,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for To {
 
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
-            let connector = tokio_rustls::TlsConnector::from(self.config);
+            let config = self.tls.config().map_err(io::Error::other)?;
+            let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
             let name = self.name.ok_or_else(|| io::Error::other("the server has no host name to verify"))?;
             Ok(Encrypted(connector.connect(name, stream).await?))
         })
@@ -107,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_client_is_made_without_a_provider_from_elsewhere() {
-        Tls::with(&Authorities::default()).unwrap();
-        Tls::only(&Authorities::default()).unwrap();
+        Tls::with(&Authorities::default()).config().unwrap();
+        Tls::only(&Authorities::default()).config().unwrap();
     }
 }

@@ -36,7 +36,6 @@ pub async fn connect(target: Target<'_>) -> Result<Session, Failure> {
         WrongUrl::Parameter(why) => failure::bad_connection(name, why),
     })?;
     let tls = Tls::with(authorities);
-    let tls = tls.map_err(|why| failure::bad_connection(name, &format!("TLS is not available: {why}")))?;
     let connecting = async {
         let mut config = resolved(&config, name, egress).await?;
         config.connect_timeout(timeout).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(PEER_TIMEOUT);
