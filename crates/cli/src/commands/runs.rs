@@ -14,13 +14,13 @@ use stepwell_server::view::{Attempt, ErrorView, Run, RunFilters, Step};
 
 /// Maximum characters shown of an input or output.
 const BRIEF: usize = 200;
-const STATUSES: [&str; 7] = ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
+const STATUSES: [&str; 8] = ["scheduled", "queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
 
 #[derive(clap::Args)]
 pub struct ListArgs {
     #[command(flatten)]
     at: Target,
-    /// Only runs with this status: queued, running, paused, completed, failed, cancelled or timeout
+    /// Only runs with this status: scheduled, queued, running, paused, completed, failed, cancelled or timeout
     #[arg(long)]
     status: Option<String>,
     /// Only runs of this workflow

@@ -283,6 +283,8 @@ impl Story {
                 (self.entered, self.finished) = Default::default();
             }
             Fact::Created { .. }
+            | Fact::Scheduled { .. }
+            | Fact::Due
             | Fact::Started { .. }
             | Fact::Opened { .. }
             | Fact::Closed { .. }

@@ -3,9 +3,13 @@
 use super::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use stepwell_core::time::Time;
 use stepwell_engine::commands::EventView;
 use stepwell_store::StoredLog;
 use utoipa::ToSchema;
+
+/// Fields of facts that are instants.
+const TIMES: [&str; 4] = ["due", "until", "expires", "escalate"];
 
 /// One fact of a run's log.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
@@ -14,7 +18,7 @@ pub struct Event {
     /// The commit that contains it.
     pub version: i64,
     pub at: Instant,
-    /// created, started, entered, retrying, again, finished, skipped, ended, …
+    /// created, scheduled, due, started, entered, retrying, again, finished, skipped, ended, …
     #[serde(rename = "type")]
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,6 +38,11 @@ impl Event {
         let Value::Object(mut fact) = fact else { return Event::of(run, version, at, Value::Object(Map::new())) };
         let mut text = |name: &str| fact.shift_remove(name).and_then(|value| Some(value.as_str()?.to_string()));
         let (kind, step) = (text("type").unwrap_or_default(), text("step"));
+        for name in TIMES {
+            if let Some(millis) = fact.get(name).and_then(Value::as_i64) {
+                fact.insert(name.into(), Time(millis).to_string().into());
+            }
+        }
         // Here, `version` is the version of the run.
         if let Some(version) = fact.shift_remove("version") {
             fact.insert("workflow_version".into(), version);
