@@ -51,7 +51,7 @@ fn attempts_children_and_waits_are_told_in_full() {
         "wait": {"needs": ["child"], "wait_for_webhook": {"timeout": "1h"}},
     }}));
     let run = api.trigger("it", &json!({}));
-    let wait = api.step(&run, "wait", "waiting");
+    let wait = api.step(&run, "wait", "waiting")["tasks"]["wait"].clone();
     let url = wait["callback_url"].as_str().unwrap_or_else(|| panic!("{wait:#}"));
     let child = api.run(&run)["tasks"]["child"]["child_run_id"].as_str().unwrap().to_string();
     assert_eq!(api.run(&child)["started_by"]["how"], "run");
@@ -65,6 +65,7 @@ fn attempts_children_and_waits_are_told_in_full() {
         assert!(attempt["duration_ms"].is_i64() && attempt["headers"].is_object(), "{attempt:#}");
     }
     let events = api.data(&format!("/runs/{run}/events"));
+    assert!(events.as_array().unwrap().iter().all(|event| event["workflow"] == "it"), "{events:#}");
     let times: Vec<&Value> = events.as_array().unwrap().iter().filter_map(|event| event.get("expires")).collect();
     assert!(!times.is_empty() && times.iter().all(|at| at.as_str().is_some_and(|at| at.ends_with('Z'))), "{times:?}");
 }
@@ -126,7 +127,8 @@ fn the_state_of_a_run_has_results_by_their_variables() {
         json!([{"upstreamNodeID": "s", "downstreamNodeID": "a"}, {"upstreamNodeID": "a", "downstreamNodeID": "e"}]);
     api.define(&json!({"name": "it", "nodes": nodes, "edges": edges}));
     let run = api.finished("it", &json!({"x": 1}));
-    let state = api.data(&format!("/runs/{}/status", run["id"].as_str().unwrap()));
+    let id = run["id"].as_str().unwrap();
+    let state = api.data(&format!("/runs/{id}/status"));
     assert_eq!((&state["instanceID"], &state["status"]), (&run["id"], &json!("completed")));
     assert_eq!((&state["contextData"]["seven"], &state["contextData"]["input"]), (&json!({"n": 7}), &json!({"x": 1})));
     assert_eq!(state["contextData"]["nodes"]["a"], json!({"n": 7}));

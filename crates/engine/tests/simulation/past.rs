@@ -190,6 +190,7 @@ impl Story {
             Fact::Again { reason: Reason::Retry, .. } => "a step was tried again",
             Fact::Unsure { .. } => "an outcome was unknown",
             Fact::Kept { .. } => "a message came early",
+            Fact::Due => "a scheduled run was due",
             Fact::Approved { .. } => "one of two approved",
             Fact::Escalated { .. } => "a gate was escalated",
             Fact::Overridden { .. } => "a step was overridden",

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use stepwell_engine::commands as engine;
 use utoipa::ToSchema;
 
+/// Steps in the view of a run.
+const MAX_TASKS: usize = 1_000;
+
 /// A run in full.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Run {
@@ -170,7 +173,7 @@ pub struct Step {
     pub error: Option<ErrorView>,
     /// Headers of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = serde_json::Value, required = false)]
+    #[schema(value_type = BTreeMap<String, String>, required = false)]
     pub headers: Option<Value>,
     /// The URL that ends its wait; only for callers who may deliver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -180,11 +183,10 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub child_run_id: Option<String>,
-    /// Who has approved a call that a policy held, each with `by`, `comment` and `data`. The answers to a gate are in its
-    /// output.
+    /// Who has approved a call that a policy held. The answers to a gate are in its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(value_type = Vec<serde_json::Value>, required = false)]
-    pub approvals: Vec<Value>,
+    #[schema(required = false)]
+    pub approvals: Vec<GivenApproval>,
     /// The lines that the step's code wrote with `console`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
@@ -212,7 +214,7 @@ pub struct Attempt {
     pub status_code: Option<u16>,
     /// Headers of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = serde_json::Value, required = false)]
+    #[schema(value_type = BTreeMap<String, String>, required = false)]
     pub headers: Option<Value>,
     /// The run that it started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -225,6 +227,16 @@ pub struct Attempt {
     pub error: Option<ErrorView>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
+}
+
+/// An approval of a call that a policy held.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct GivenApproval {
+    pub by: String,
+    pub comment: Option<String>,
+    #[schema(value_type = serde_json::Value)]
+    pub data: Value,
 }
 
 /// A line written by code.
@@ -300,8 +312,27 @@ pub fn labels(labels: &[String]) -> BTreeMap<String, String> {
     labels.iter().filter_map(split).collect()
 }
 
+/// Leaves the first steps. Returns the cursor of the others, if there are any.
+pub fn cut_steps(steps: &mut Vec<(String, Step)>, most: usize) -> Option<String> {
+    if steps.len() <= most {
+        return None;
+    }
+    steps.truncate(most);
+    steps.last().map(|(path, _)| path.clone())
+}
+
+/// With the first steps of a long run.
 impl From<engine::RunView> for Run {
     fn from(view: engine::RunView) -> Run {
+        let mut run = Run::whole(view);
+        run.tasks_next = cut_steps(&mut run.tasks.0, MAX_TASKS);
+        run
+    }
+}
+
+impl Run {
+    /// With all its steps.
+    pub fn whole(view: engine::RunView) -> Run {
         let id = view.id.to_string();
         let step = |step: engine::StepView| {
             let attempt = |attempt: engine::AttemptView| Attempt {
@@ -334,7 +365,7 @@ impl From<engine::RunView> for Run {
                 headers: step.headers,
                 callback_url: step.callback_url,
                 child_run_id: step.child_run,
-                approvals: step.approvals,
+                approvals: step.approvals.into_iter().filter_map(|said| serde_json::from_value(said).ok()).collect(),
                 log: log(step.log),
                 attempts: step.attempts.into_iter().map(attempt).collect(),
             };

@@ -127,6 +127,8 @@ pub struct RunPage {
 /// One fact of a run's log.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct EventView {
+    /// The name of the run's workflow.
+    pub workflow: Arc<str>,
     /// The commit that wrote it.
     pub version: i64,
     pub at: Time,
@@ -233,12 +235,13 @@ impl Runs<'_> {
         self.caller.check(Right::Read)?;
         let id = find(self.rooms, self.caller, run).await?;
         let rows = self.rooms.cluster.store.tail(id, Version(after), limit.clamp(1, MAX_PAGE)).await?;
+        let workflow: Arc<str> = self.definition(run).await?.row.name.as_str().into();
         let mut events = Vec::new();
         for row in rows {
             let facts: Vec<Value> = serde_json::from_str(&row.row.facts)
                 .map_err(|error| Error::Broken(format!("log row {} of {run}: {error}", row.version.0)))?;
             let (version, at) = (row.version.0, row.row.at);
-            events.extend(facts.into_iter().map(|fact| EventView { version, at, fact }));
+            events.extend(facts.into_iter().map(|fact| EventView { workflow: workflow.clone(), version, at, fact }));
         }
         Ok(events)
     }

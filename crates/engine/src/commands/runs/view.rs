@@ -279,7 +279,7 @@ fn step(live: &Live, path: String, kind: &'static str, state: &StepState, rows: 
             .and_then(|output| value(output.body))
             .filter(|body| state.failure().is_none() || !body.is_null()),
         error: state.failure().map(error),
-        headers: state.output.and_then(|output| value(output.headers?)),
+        headers: state.output.and_then(|output| value(output.headers?)).filter(Value::is_object),
         callback_url: None,
         child_run: None,
         approvals: said.collect(),
@@ -308,7 +308,7 @@ fn attempt(live: &Live, row: &StepRow, lost: bool) -> AttemptView {
         finished_at: row.ended,
         duration_ms: row.ended.map(|end| end.0 - row.since.0),
         status_code: output.and_then(|output| output.status_code),
-        headers: output.and_then(|output| value(output.headers?)),
+        headers: output.and_then(|output| value(output.headers?)).filter(Value::is_object),
         child_run: None,
         output: row.output.and_then(value),
         error: failure.as_ref().map(error),

@@ -24,9 +24,6 @@ use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Steps in the answer about a run.
-const MAX_TASKS: usize = 1_000;
-
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(of_workflow))
@@ -85,8 +82,7 @@ async fn get(
     Ok(shown(view, &headers))
 }
 
-fn shown(mut run: Run, headers: &HeaderMap) -> Response {
-    run.tasks_next = steps::cut(&mut run.tasks.0, MAX_TASKS);
+fn shown(run: Run, headers: &HeaderMap) -> Response {
     tagged(&Data { data: run }, headers)
 }
 

@@ -60,14 +60,14 @@ async fn steps(
     Params(filters): Params<StepFilters>,
 ) -> Answer<Reply<Page<StepOfRun>>> {
     let limit = page_size(filters.limit, 100)? as usize;
-    let mut all = Run::from(app.engine.runs(&caller).get(&run).await?).tasks.0;
+    let mut all = Run::whole(app.engine.runs(&caller).get(&run).await?).tasks.0;
     if let Some(cursor) = &filters.cursor {
         let at = all.iter().position(|(path, _)| path == cursor);
         let at = at.ok_or_else(|| Problem::input("cursor", "this is not the `next` of an earlier page"))?;
         all.drain(..=at);
     }
     all.retain(|(path, step)| filters.wants(path, step));
-    let next = cut(&mut all, limit);
+    let next = cut_steps(&mut all, limit);
     Ok(Reply(Page { data: all.into_iter().map(|(path, step)| StepOfRun { path, step }).collect(), next }))
 }
 
@@ -96,13 +96,4 @@ async fn status(State(app): State<App>, Auth(caller): Auth, Path(run): Path<Stri
         context_data: crate::live::context(&view),
     };
     Ok(Reply(Data { data }))
-}
-
-/// Leaves the first steps. Returns the cursor of the others, if there are any.
-pub(super) fn cut(steps: &mut Vec<(String, Step)>, most: usize) -> Option<String> {
-    if steps.len() <= most {
-        return None;
-    }
-    steps.truncate(most);
-    steps.last().map(|(path, _)| path.clone())
 }
