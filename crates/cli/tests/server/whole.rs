@@ -128,7 +128,7 @@ fn the_state_of_a_run_has_results_by_their_variables() {
     api.define(&json!({"name": "it", "nodes": nodes, "edges": edges}));
     let run = api.finished("it", &json!({"x": 1}));
     let id = run["id"].as_str().unwrap();
-    let state = api.data(&format!("/runs/{id}/status"));
+    let state = api.get(&format!("/api/v1/runs/{id}/status")).is(200).data();
     assert_eq!((&state["instanceID"], &state["status"]), (&run["id"], &json!("completed")));
     assert_eq!((&state["contextData"]["seven"], &state["contextData"]["input"]), (&json!({"n": 7}), &json!({"x": 1})));
     assert_eq!(state["contextData"]["nodes"]["a"], json!({"n": 7}));
