@@ -35,7 +35,7 @@ async fn a_scheduled_run_begins_at_its_time_on_whichever_engine_is_there() {
     harness.pass(1_800).await;
     let view = harness.engine.runs(&harness.admin).get(&run).await.unwrap();
     assert_eq!((view.status, view.started_at, view.tasks.len()), ("scheduled", None, 0));
-    assert_eq!(serde_json::to_value(&view.waiting_for[0].what).unwrap(), "start");
+    assert_eq!(serde_json::to_value(view.waiting_for[0].what).unwrap(), "start");
     assert_eq!(view.waiting_for[0].until, view.scheduled_for);
     harness.engine.kill();
     harness.store.restarted();
