@@ -71,8 +71,8 @@ pub enum Command {
     Pause(commands::workflows::HoldArgs),
     /// Release held runs
     Resume(commands::workflows::HoldArgs),
-    /// Show the last and next fire times of a workflow's schedules
-    Schedule(commands::workflows::SwitchArgs),
+    /// Show the schedules of a workflow with their next times; add and remove your own
+    Schedule(commands::workflows::ScheduleArgs),
     /// Create, list, pause and revoke API keys
     Key(commands::keys::Args),
     /// Create, list and disable users

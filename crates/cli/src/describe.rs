@@ -12,6 +12,8 @@ pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
     let at_most = |until: &Option<Time>| until.map(|until| format!(" until {}", clock(until))).unwrap_or_default();
     match fact {
         Fact::Created { .. } => "run created".to_string(),
+        Fact::Scheduled { due } => format!("run begins at {}", clock(*due)),
+        Fact::Due => "run is due".to_string(),
         Fact::Started { .. } => "run started".to_string(),
         Fact::Entered { step, attempt, wait, .. } => match wait {
             Wait::Executor => format!("{step} dispatched{}", nth(*attempt)),
@@ -61,6 +63,7 @@ pub fn word(value: &impl serde::Serialize) -> String {
 /// What an unfinished run waits for: `gate waits for an approval since …, until …`.
 pub fn waiting(waiting: &view::Waiting) -> String {
     let what = match waiting.what.as_str() {
+        "start" => "waits for its time",
         "queue" => "waits in the queue",
         "executor" => "runs, or is ready to run",
         "retry" => "pauses before the next attempt",
@@ -103,8 +106,10 @@ pub fn stored(event: &view::Event) -> (Value, Option<StoredFact>) {
         raw.insert("version".to_string(), version);
     }
     let raw = Value::Object(raw);
-    let fact = serde_json::from_value(raw.clone()).ok();
-    (raw, fact)
+    let fact: Option<StoredFact> = serde_json::from_value(raw.clone()).ok();
+    // As the log has it: the API shows times as text.
+    let stored = fact.as_ref().and_then(|fact| serde_json::to_value(fact).ok());
+    (stored.unwrap_or(raw), fact)
 }
 
 /// An event of the API, as text.

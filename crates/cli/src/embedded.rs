@@ -229,7 +229,9 @@ impl Ended {
         match self.status {
             RunStatus::Completed => Exit::Success,
             RunStatus::Cancelled | RunStatus::Timeout => Exit::Stopped,
-            RunStatus::Failed | RunStatus::New | RunStatus::Queued | RunStatus::Running => Exit::Failed,
+            RunStatus::Failed | RunStatus::New | RunStatus::Scheduled | RunStatus::Queued | RunStatus::Running => {
+                Exit::Failed
+            }
         }
     }
 }

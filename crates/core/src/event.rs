@@ -18,6 +18,10 @@ pub enum Event {
         queued: bool,
     },
     Admitted,
+    /// The run, which has just been triggered and queued, begins at this time and not before.
+    Scheduled {
+        at: Time,
+    },
     /// An executor's report on a dispatched attempt.
     Reported {
         at: At,
@@ -237,6 +241,8 @@ pub enum TimerKind {
     Expire,
     /// The last transition left decisions for the next one.
     Continue,
+    /// A scheduled run is due.
+    Begin,
 }
 
 #[derive(Clone, Debug)]

@@ -24,6 +24,12 @@ pub enum Fact<S = At, E = Exit> {
         seed: u64,
         max_duration: Millis,
     },
+    /// The run begins at this time and not before.
+    Scheduled {
+        due: Time,
+    },
+    /// The time of a scheduled run has come: it is queued.
+    Due,
     /// The run left the queue.
     Started {
         expires: Time,
@@ -249,6 +255,8 @@ impl<S, E> Fact<S, E> {
             Fact::Created { input, headers, query, by, seed, max_duration } => {
                 Fact::Created { input, headers, query, by, seed, max_duration }
             }
+            Fact::Scheduled { due } => Fact::Scheduled { due },
+            Fact::Due => Fact::Due,
             Fact::Started { expires, vars } => Fact::Started { expires, vars },
             Fact::Entered { step, attempt, input, wait } => {
                 Fact::Entered { step: names.step(step)?, attempt, input, wait }
@@ -306,6 +314,8 @@ impl<S, E> Fact<S, E> {
             | Fact::Escalated { step, .. }
             | Fact::Overridden { step, .. } => Some(step),
             Fact::Created { .. }
+            | Fact::Scheduled { .. }
+            | Fact::Due
             | Fact::Started { .. }
             | Fact::Ended { .. }
             | Fact::Retried { .. }

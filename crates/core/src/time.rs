@@ -1,10 +1,11 @@
 //! Instants and durations, both in milliseconds. Time is always an argument in this crate: nothing here reads a clock.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
 /// Milliseconds since the Unix epoch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize)]
 #[serde(transparent)]
 pub struct Time(pub i64);
 
@@ -82,6 +83,35 @@ impl Time {
 
     pub fn since(self, earlier: Time) -> Millis {
         Millis(self.0.saturating_sub(earlier.0).max(0) as u64)
+    }
+}
+
+/// Milliseconds, as the log has them, or text, as the API shows them.
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+        struct Instant;
+
+        impl Visitor<'_> for Instant {
+            type Value = Time;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an instant")
+            }
+
+            fn visit_i64<E: Error>(self, millis: i64) -> Result<Time, E> {
+                Ok(Time(millis))
+            }
+
+            fn visit_u64<E: Error>(self, millis: u64) -> Result<Time, E> {
+                i64::try_from(millis).map(Time).map_err(|_| E::invalid_value(Unexpected::Unsigned(millis), &self))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Time, E> {
+                Time::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+
+        deserializer.deserialize_any(Instant)
     }
 }
 

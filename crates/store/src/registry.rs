@@ -31,7 +31,7 @@ pub trait Registry: Send + Sync {
     async fn organisations(&self) -> Result<Vec<(OrgId, String)>, Error>;
     /// Returns the sum that commits have added to a counter.
     async fn counted(&self, counter: &str) -> Result<i64, Error>;
-    /// Returns the number of unfinished runs of an organisation, not counting test runs.
+    /// Returns the number of unfinished runs of an organisation, not counting test runs and runs that are scheduled.
     async fn open_runs(&self, org: OrgId) -> Result<u64, Error>;
 }
 

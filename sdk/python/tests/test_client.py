@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import itertools
 import threading
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -130,6 +131,19 @@ def test_secrets_and_schedules(client: Client) -> None:
     (schedule,) = client.schedules(name)
     assert schedule["cron"] == "30 3 * * *" and len(schedule["next"]) == 10
     assert any(found["workflow"] == name for found in client.schedules())
+    added = client.add_schedule(name, "@daily", timezone="Europe/Paris", input={"text": "again"})
+    assert added["by"] and len(client.schedules(name)) == 2
+    client.remove_schedule(added["id"])
+    assert len(client.schedules(name)) == 1
+
+
+def test_a_run_begins_later(client: Client) -> None:
+    name = unique("later")
+    client.define(echo(name))
+    at = datetime.now(timezone.utc) + timedelta(days=2)
+    for started in (client.trigger(name, at=at), client.trigger(name, delay=3600)):
+        assert started["status"] == "scheduled" and started["scheduled_for"]
+        assert client.cancel(started["run_id"])["status"] == "cancelled"
 
 
 def test_a_watch_ends_with_the_run(client: Client) -> None:

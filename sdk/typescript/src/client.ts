@@ -19,6 +19,19 @@ export interface TriggerOptions {
   /** The same key and input start only one run within 30 days. */
   idempotencyKey?: string;
   labels?: Record<string, string>;
+  /** When the run begins; until then it is `scheduled`. */
+  at?: Date | string;
+  /** Milliseconds until the run begins; instead of `at`. */
+  delay?: number;
+}
+
+/** The fields of a `cron` trigger. */
+export interface NewSchedule {
+  cron: string;
+  timezone?: string;
+  input?: Json;
+  overlap?: "allow" | "skip" | "cancel";
+  catch_up?: "none" | "last" | "all";
 }
 
 export interface WaitOptions {
@@ -114,6 +127,16 @@ export class Client {
   schedules(workflow?: string): Promise<Schedule[]> {
     const path = workflow === undefined ? at("schedules") : at("workflows", workflow, "schedule");
     return this.#data({ method: "GET", path, repeatable: true });
+  }
+
+  /** Starts the workflow again and again, with the rights of the caller. */
+  addSchedule(workflow: string, schedule: NewSchedule): Promise<Schedule> {
+    return this.#data({ method: "POST", path: at("workflows", workflow, "schedules"), body: JSON.stringify(schedule) });
+  }
+
+  /** Removes a schedule that was added, by its id. */
+  async removeSchedule(schedule: string): Promise<void> {
+    await this.#do({ method: "DELETE", path: at("schedules", schedule) });
   }
 
   // Runs
@@ -368,7 +391,12 @@ async function* chunks(body: ReadableStream<Uint8Array>, lost: (error: unknown) 
 }
 
 function start(workflow: string, input: Json, options: TriggerOptions, wait?: number): Call {
-  const asked = query({ label: options.labels, wait: wait === undefined ? undefined : `${Math.ceil(wait)}ms` });
+  const asked = query({
+    label: options.labels,
+    wait: wait === undefined ? undefined : `${Math.ceil(wait)}ms`,
+    at: options.at instanceof Date ? options.at.toISOString() : options.at,
+    delay: options.delay === undefined ? undefined : `${Math.ceil(options.delay)}ms`,
+  });
   return {
     method: "POST",
     path: at("workflows", workflow, "trigger"),

@@ -8,7 +8,7 @@
  */
 
 export { Client } from "./client.js";
-export type { Answer, Definition, RunFilter, TriggerOptions, WaitOptions } from "./client.js";
+export type { Answer, Definition, NewSchedule, RunFilter, TriggerOptions, WaitOptions } from "./client.js";
 export { findConfig } from "./config.js";
 export type { Config, Where } from "./config.js";
 export { ConnectionFailed, Problem, StepwellError, TimedOut } from "./problem.js";

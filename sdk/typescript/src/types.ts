@@ -2,7 +2,15 @@
 
 export type Json = unknown;
 
-export type RunStatus = "queued" | "running" | "paused" | "completed" | "failed" | "cancelled" | "timeout";
+export type RunStatus =
+  | "scheduled"
+  | "queued"
+  | "running"
+  | "paused"
+  | "completed"
+  | "failed"
+  | "cancelled"
+  | "timeout";
 
 /** The statuses of a run that has ended. It can still be retried. */
 export const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled", "timeout"]);
@@ -63,6 +71,7 @@ export interface Started {
   workflow_version: number;
   status: RunStatus;
   started_at?: string;
+  scheduled_for?: string;
 }
 
 export interface Workflow {
@@ -95,6 +104,7 @@ export interface Schedule {
   workflow: string;
   cron?: string | null;
   timezone?: string | null;
+  by?: string;
   next: string[];
   last?: string | null;
   last_run_id?: string | null;

@@ -141,6 +141,21 @@ test("secrets and schedules", async () => {
   const [schedule] = await client.schedules(name);
   assert.deepEqual([schedule?.cron, schedule?.next.length], ["30 3 * * *", 10]);
   assert.ok((await client.schedules()).some((found) => found.workflow === name));
+  const added = await client.addSchedule(name, { cron: "@daily", timezone: "Europe/Paris", input: { text: "again" } });
+  assert.ok(added.by !== undefined && (await client.schedules(name)).length === 2);
+  await client.removeSchedule(added.id);
+  assert.equal((await client.schedules(name)).length, 1);
+});
+
+test("a run begins later", async () => {
+  const client = await connect();
+  const name = unique("later");
+  await client.define(echo(name));
+  for (const when of [{ at: new Date(Date.now() + 86_400_000) }, { delay: 3_600_000 }]) {
+    const started = await client.trigger(name, {}, when);
+    assert.ok(started.status === "scheduled" && started.scheduled_for !== undefined);
+    assert.equal((await client.cancel(started.run_id)).status, "cancelled");
+  }
 });
 
 test("a watch ends with the run", async () => {

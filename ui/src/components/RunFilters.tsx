@@ -10,7 +10,7 @@ interface Props {
 }
 
 const GROUPS: [string, string][] = [
-  ["running,queued,paused", "not finished"],
+  ["running,queued,paused,scheduled", "not finished"],
   ["failed,timeout", "failed or timed out"],
 ];
 

@@ -8,6 +8,7 @@ const TONES: Record<string, Tone> = {
   received: "good",
   approved: "good",
   running: "busy",
+  scheduled: "wait",
   queued: "idle",
   paused: "wait",
   waiting: "wait",
@@ -39,7 +40,16 @@ export function word(status: string): string {
   return WORDS[status] ?? status.replaceAll("_", " ");
 }
 
-export const RUN_STATUSES = ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"] as const;
+export const RUN_STATUSES = [
+  "scheduled",
+  "queued",
+  "running",
+  "paused",
+  "completed",
+  "failed",
+  "cancelled",
+  "timeout",
+] as const;
 
 export function isOver(status: string): boolean {
   return ["completed", "failed", "cancelled", "timeout"].includes(status);

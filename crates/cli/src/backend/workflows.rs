@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use stepwell_engine::Error;
 use stepwell_engine::commands::{Source, State, WorkflowQuery};
 use stepwell_formats::code;
-use stepwell_server::view::{FaultView, Page, ScheduleSummary, VersionView, WarningsView, Workflow, WorkflowSummary};
+use stepwell_server::view::{
+    FaultView, NewSchedule, Page, ScheduleSummary, VersionView, WarningsView, Workflow, WorkflowSummary,
+};
 
 const PAGE: u32 = 1_000;
 
@@ -231,6 +233,28 @@ impl Backend {
                 let Directory { engine, caller } = directory;
                 let compiled = or_refusal(engine.workflows(caller).restore(workflow).await)?;
                 directory.summary(&compiled.row.workflow).await
+            }
+        }
+    }
+
+    /// Adds a schedule that belongs to the caller.
+    pub async fn add_schedule(&self, workflow: &str, new: &NewSchedule) -> anyhow::Result<ScheduleSummary> {
+        match self {
+            Backend::Server(client) => {
+                client.data(Call::post(&["workflows", workflow, "schedules"]).json(new.written())).await
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                let added = engine.workflows(caller).add_schedule(workflow, &new.written()).await;
+                Ok(or_refusal(added)?.into())
+            }
+        }
+    }
+
+    pub async fn remove_schedule(&self, id: &str) -> anyhow::Result<()> {
+        match self {
+            Backend::Server(client) => client.execute(Call::delete(&["schedules", id])).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                or_refusal(engine.workflows(caller).remove_schedule(id).await)
             }
         }
     }

@@ -10,17 +10,17 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use stepwell_core::time::Millis;
-use stepwell_server::view::{Attempt, ErrorView, Run, RunFilters, Step};
+use stepwell_server::view::{Attempt, ErrorView, Run, RunFilters, StartedBy, Step};
 
 /// Maximum characters shown of an input or output.
 const BRIEF: usize = 200;
-const STATUSES: [&str; 7] = ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
+const STATUSES: [&str; 8] = ["scheduled", "queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
 
 #[derive(clap::Args)]
 pub struct ListArgs {
     #[command(flatten)]
     at: Target,
-    /// Only runs with this status: queued, running, paused, completed, failed, cancelled or timeout
+    /// Only runs with this status: scheduled, queued, running, paused, completed, failed, cancelled or timeout
     #[arg(long)]
     status: Option<String>,
     /// Only runs of this workflow
@@ -101,7 +101,10 @@ fn page(run: &Run) -> String {
         1 => ", retried once".into(),
         n => format!(", retried {n} times"),
     };
-    line(format!("created {} by {}{}{retries}", instant(created), run.created_by, ended.unwrap_or_default()));
+    let means = run.started_by.as_ref().map(means).unwrap_or_default();
+    line(format!("created {} by {}{means}{}{retries}", instant(created), run.created_by, ended.unwrap_or_default()));
+    run.retried_by.iter().for_each(|by| line(format!("last retried by {by}")));
+    run.scheduled_for.iter().for_each(|at| line(format!("scheduled for {}", instant(at.0))));
     if !run.labels.is_empty() {
         let labels: Vec<String> = run.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         line(format!("labels {}", labels.join(", ")));
@@ -115,7 +118,26 @@ fn page(run: &Run) -> String {
         line(String::new());
         describe(path, step, &mut line);
     }
+    if run.tasks_next.is_some() {
+        line(String::new());
+        line(format!("and more than these {} steps", run.tasks.0.len()));
+    }
     text
+}
+
+/// What a user started the run with, or what did it for the user.
+fn means(started: &StartedBy) -> String {
+    let key = started.key.as_ref().map(|key| {
+        let kind = if key.agent { "agent's key" } else { "key" };
+        format!(" with the {kind} {}", key.name.as_ref().unwrap_or(&key.id))
+    });
+    let by = match started.how.as_str() {
+        "schedule" => " (on a schedule)",
+        "webhook" => " (by a webhook)",
+        "run" => " (by another run)",
+        _ => "",
+    };
+    format!("{}{by}", key.unwrap_or_default())
 }
 
 fn describe(path: &str, step: &Step, line: &mut impl FnMut(String)) {
@@ -127,6 +149,8 @@ fn describe(path: &str, step: &Step, line: &mut impl FnMut(String)) {
     step.input.iter().for_each(|input| line(format!("  input {}", brief(input, BRIEF))));
     step.output.iter().for_each(|output| line(format!("  output {}", brief(output, BRIEF))));
     step.error.iter().for_each(|error| line(format!("  error {}", message(error))));
+    step.callback_url.iter().for_each(|url| line(format!("  ends with a call to {url}")));
+    step.child_run_id.iter().for_each(|run| line(format!("  child run {run}")));
     step.log.iter().for_each(|entry| line(format!("  {} {}", entry.level, entry.text)));
     for Attempt { attempt, status, started_at, error, .. } in &step.attempts {
         let why = error.as_ref().map(|error| format!(": {}", message(error))).unwrap_or_default();

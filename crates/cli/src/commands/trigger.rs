@@ -5,6 +5,7 @@ use super::watch::{Watching, follow};
 use super::{Exit, document};
 use crate::backend::{RunRef, with_server};
 use crate::client::{Call, Client, Target};
+use crate::describe::instant;
 use crate::draw::plain;
 use crate::input;
 use anyhow::{Context, bail};
@@ -27,6 +28,12 @@ pub struct TriggerArgs {
     /// Label of the run (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     label: Vec<String>,
+    /// Begin the run at this time, such as 2026-12-24T18:00:00+01:00
+    #[arg(long = "at", value_name = "TIME", conflicts_with = "delay")]
+    when: Option<String>,
+    /// Begin the run after this time, such as 90m
+    #[arg(long, value_name = "DURATION")]
+    delay: Option<String>,
     #[command(flatten)]
     then: Then,
     #[command(flatten)]
@@ -68,8 +75,9 @@ pub fn trigger(args: TriggerArgs) -> anyhow::Result<Exit> {
     with_server(&args.at, async |client| {
         let path = ["workflows", &args.workflow, "trigger"];
         let label = Some(args.label.join(",")).filter(|labels| !labels.is_empty());
-        let call =
-            Call::post(&path).json(input).query("label", label).header("idempotency-key", args.key.as_deref())?;
+        let call = Call::post(&path).json(input).query("label", label);
+        let call = call.query("at", args.when.clone()).query("delay", args.delay.clone());
+        let call = call.header("idempotency-key", args.key.as_deref())?;
         let (run, new) = client.created(call).await?;
         args.then.run(client, Start { run, new, limit, option: args.at.option() }).await
     })
@@ -121,7 +129,8 @@ impl Then {
         let Start { run, new, limit, option } = start;
         let Triggered { run_id, workflow, workflow_version, .. } = &run;
         let again = if new { "" } else { ", already started by this key" };
-        let text = format!("{run_id}: {workflow}, version {workflow_version}{again}");
+        let begins = run.scheduled_for.map(|at| format!(", begins {}", instant(at.0))).unwrap_or_default();
+        let text = format!("{run_id}: {workflow}, version {workflow_version}{again}{begins}");
         if self.wait.is_none() && !self.watch {
             if self.json {
                 document(&run)?;

@@ -5,9 +5,10 @@ use crate::backend::{Missing, with};
 use crate::client::Target;
 use crate::describe::instant;
 use crate::draw::plain;
+use crate::input;
 use anyhow::Context;
 use std::io::Write;
-use stepwell_server::view::{ScheduleSummary, WorkflowSummary};
+use stepwell_server::view::{NewSchedule, ScheduleSummary, WorkflowSummary};
 
 #[derive(clap::Args)]
 pub struct ListArgs {
@@ -81,8 +82,53 @@ pub fn hold(args: HoldArgs, hold: bool) -> anyhow::Result<Exit> {
     })
 }
 
-pub fn schedule(args: SwitchArgs) -> anyhow::Result<Exit> {
+#[derive(clap::Args)]
+pub struct ScheduleArgs {
+    /// Workflow, by name or `wf_…`
+    #[arg(value_name = "WORKFLOW")]
+    workflow: String,
+    /// Add a schedule of your own: a cron expression, such as "0 8 * * 1-5" or @daily
+    #[arg(long, value_name = "CRON")]
+    add: Option<String>,
+    /// With --add: its time zone (default: UTC)
+    #[arg(long, value_name = "ZONE", requires = "add")]
+    timezone: Option<String>,
+    /// With --add: input of each run: JSON, @FILE, `-` for standard input, or key=value (repeatable)
+    #[arg(long, value_name = "INPUT", requires = "add")]
+    input: Vec<String>,
+    /// With --add: while an earlier run is unfinished: allow, skip or cancel (default: allow)
+    #[arg(long, value_name = "RULE", requires = "add")]
+    overlap: Option<String>,
+    /// Remove a schedule that was added, by its id
+    #[arg(long, value_name = "SCHEDULE", conflicts_with = "add")]
+    remove: Option<String>,
+    #[command(flatten)]
+    at: Target,
+    /// Print one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+impl ScheduleArgs {
+    fn new_schedule(&self) -> anyhow::Result<Option<NewSchedule>> {
+        let Some(cron) = self.add.clone() else { return Ok(None) };
+        let input = if self.input.is_empty() { serde_json::Value::Null } else { input::input(&self.input)? };
+        let (timezone, overlap) = (self.timezone.clone(), self.overlap.clone());
+        Ok(Some(NewSchedule { cron, timezone, input, overlap, ..NewSchedule::default() }))
+    }
+}
+
+pub fn schedule(args: ScheduleArgs) -> anyhow::Result<Exit> {
+    let new = args.new_schedule()?;
     with(&args.at, Missing::Refuse, async |backend| {
+        if let Some(new) = &new {
+            let added = backend.add_schedule(&args.workflow, new).await?;
+            return confirm(&added, args.json, &format!("{} is added to {}", added.id, added.workflow));
+        }
+        if let Some(id) = &args.remove {
+            backend.remove_schedule(id).await?;
+            return confirm(&serde_json::json!({"id": id}), args.json, &format!("{id} is removed"));
+        }
         let all = backend.schedule(&args.workflow).await?;
         if all.is_empty() && !args.json {
             eprintln!("{}", plain(&format!("{} has no schedule", args.workflow)));
@@ -100,7 +146,10 @@ pub fn schedule(args: SwitchArgs) -> anyhow::Result<Exit> {
 
 fn describe_schedule(schedule: &ScheduleSummary) -> String {
     let mut text = match (&schedule.cron, &schedule.timezone) {
-        (Some(cron), zone) => format!("cron {cron}, {}\n", zone.as_deref().unwrap_or("UTC")),
+        (Some(cron), zone) => {
+            let by = schedule.by.as_ref().map(|by| format!(", added by {by}: {}", schedule.id)).unwrap_or_default();
+            format!("cron {cron}, {}{by}\n", zone.as_deref().unwrap_or("UTC"))
+        }
         (None, _) => "once\n".to_string(),
     };
     if let Some(last) = schedule.last {

@@ -26,8 +26,15 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
     ("disable", &["stepwell disable nightly"]),
     ("pause", &["stepwell pause deploy", "stepwell pause deploy --concurrency-key '\"eu\"'"]),
     ("resume", &["stepwell resume deploy"]),
-    ("schedule", &["stepwell schedule nightly"]),
-    ("trigger", &["stepwell trigger deploy --input ref=v1.2 --wait", "stepwell trigger order --key order-7 --watch"]),
+    ("schedule", &["stepwell schedule nightly", "stepwell schedule digest --add '0 8 * * *' --timezone Europe/Paris"]),
+    (
+        "trigger",
+        &[
+            "stepwell trigger deploy --input ref=v1.2 --wait",
+            "stepwell trigger order --key order-7 --watch",
+            "stepwell trigger launch --at 2026-12-24T18:00:00+01:00",
+        ],
+    ),
     ("rerun", &["stepwell rerun 9f31c2 --input ref=v1.3 --watch"]),
     ("runs", &["stepwell runs --status failed --workflow deploy", "stepwell runs --json | jq .id"]),
     ("show", &["stepwell show 9f31c2"]),

@@ -6,14 +6,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// What may be any JSON, because it is the user's and not ours. Add to this only what must be untyped.
-const ANY: [&str; 27] = [
+const ANY: [&str; 31] = [
     // What workflows are given and give back.
     "ApprovalView.asks",
     "AnswerRequest.data",
     "Attempt.output",
     "FinishRequest.output",
+    "GivenApproval.data",
+    "NewSchedule.input",
     "Run.input",
     "Run.output",
+    "RunStatus.contextData",
     "Step.input",
     "Step.output",
     "TestRequest.input",
@@ -35,6 +38,7 @@ const ANY: [&str; 27] = [
     "POST /api/v1/check",
     "POST /api/v1/workflows",
     "PUT /api/v1/workflows/{id}",
+    "ListedWorkflow.definition",
     "TestRequest.definition",
     "Workflow.definition",
     "Workflow.input_schema",

@@ -43,4 +43,5 @@ mod tenants;
 mod trees;
 mod warnings;
 mod web;
+mod whole;
 mod wire;

@@ -153,3 +153,53 @@ fn a_schedule_that_may_not_overlap_waits_for_its_run() {
     api.ready(&first, "rest");
     at_least(api, 2);
 }
+
+#[test]
+fn a_run_that_begins_later_is_listed_and_cancelled_and_survives_a_kill() {
+    let place = Installation::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&json!({"name": "later", "tasks": {"rest": {"sleep": 0}}}));
+    let far = api.post("/api/v1/workflows/later/trigger?delay=1d", &json!({"n": 1})).is(201).data();
+    assert_eq!((&far["status"], far.get("started_at")), (&json!("scheduled"), None), "{far:#}");
+    let listed = api.data("/runs?status=scheduled");
+    assert_eq!((&listed[0]["id"], &listed[0]["scheduled_for"]), (&far["run_id"], &far["scheduled_for"]));
+    let path = format!("/api/v1/runs/{}/cancel", far["run_id"].as_str().unwrap());
+    assert_eq!(api.post(&path, &json!({})).is(200).data()["status"], "cancelled");
+    // A plus sign that is not encoded would be a space.
+    let past = api.post("/api/v1/workflows/later/trigger?at=2026-01-01T00:00:00%2B01:00", &json!({})).is(201).data();
+    assert_ne!(past["status"], "scheduled");
+    for wrong in ["at=soon", "delay=soon", "at=2026-01-01T00:00:00Z&delay=1m", "delay=6000d", "after=1m"] {
+        api.post(&format!("/api/v1/workflows/later/trigger?{wrong}"), &json!({})).is(422);
+    }
+    let near = place.stepwell(&["trigger", "later", "--delay", "1s"]);
+    let near = near.lines().find(|line| line.starts_with("run_")).unwrap().split(':').next().unwrap();
+    server.kill();
+    let server = place.serve();
+    let end = server.api.end(near);
+    assert_eq!(end["status"], "completed", "{end:#}");
+    assert!(end["started_at"].as_str() >= end["scheduled_for"].as_str(), "{end:#}");
+    place.sound();
+}
+
+#[test]
+fn a_schedule_is_added_shown_and_removed_by_a_user_who_may_only_run() {
+    let place = Installation::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&ticking("tick", json!("api")));
+    let ann = api.new_user("ann", &["workflow.run", "workflow.read"]);
+    let schedule = json!({"cron": EVERY_SECOND, "timezone": "Europe/Paris", "input": {"n": 7}});
+    let added = ann.post("/api/v1/workflows/tick/schedules", &schedule).is(201).data();
+    assert_eq!((&added["by"], &added["timezone"]), (&json!("ann"), &json!("Europe/Paris")));
+    let run = api.end(&at_least(api, 1)[0]);
+    assert_eq!((&run["created_by"], &run["input"]), (&json!("ann"), &json!({"n": 7})));
+    let shown = place.stepwell(&["schedule", "tick"]);
+    assert!(shown.contains("added by ann"), "{shown}");
+    ann.delete(&format!("/api/v1/schedules/{}", added["id"].as_str().unwrap())).is(204);
+    assert_eq!(api.data("/schedules"), json!([]));
+    let refused = ann.post("/api/v1/workflows/tick/schedules", &json!({"cron": "99 * * * *"})).is(422);
+    assert!(refused.text().contains("minute"), "{}", refused.text());
+    place.stepwell(&["schedule", "tick", "--add", "@daily", "--input", "n=1"]);
+    assert_eq!(api.data("/schedules").as_array().unwrap().len(), 1);
+}

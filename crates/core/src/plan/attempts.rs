@@ -137,22 +137,29 @@ impl Planner<'_> {
 
     pub(super) fn timer(&mut self, timer: Timer) -> Result<(), Ignored> {
         let Some(at) = timer.at else {
-            return if timer.kind == TimerKind::Continue { self.go_on(timer) } else { self.expire(timer) };
+            return match timer.kind {
+                TimerKind::Continue => self.go_on(timer),
+                TimerKind::Begin => self.due(),
+                _ => self.expire(timer),
+            };
         };
         let phases: &[Phase] = match timer.kind {
             TimerKind::Wake => &[Phase::Sleeping],
             TimerKind::Retry => &[Phase::Backoff],
             TimerKind::Timeout => &[Phase::Webhook, Phase::Gate, Phase::Child],
             TimerKind::Escalate => &[Phase::Gate],
-            TimerKind::Expire | TimerKind::Continue => &[],
+            TimerKind::Expire | TimerKind::Continue | TimerKind::Begin => &[],
         };
         self.expect(at, Some(timer.attempt), phases)?;
         let state = self.state(at);
         let due = match timer.kind {
             TimerKind::Escalate => state.more.as_ref().and_then(|more| more.escalate),
-            TimerKind::Wake | TimerKind::Retry | TimerKind::Timeout | TimerKind::Expire | TimerKind::Continue => {
-                state.due
-            }
+            TimerKind::Wake
+            | TimerKind::Retry
+            | TimerKind::Timeout
+            | TimerKind::Expire
+            | TimerKind::Continue
+            | TimerKind::Begin => state.due,
         };
         if due.ok_or(Ignored::NotWaiting)? > self.env.now {
             return Err(Ignored::NotDue);
@@ -164,7 +171,7 @@ impl Planner<'_> {
                 let until = self.state(at).due;
                 self.fact(Fact::Escalated { step: at, until });
             }
-            TimerKind::Expire | TimerKind::Continue => {}
+            TimerKind::Expire | TimerKind::Continue | TimerKind::Begin => {}
         }
         Ok(())
     }
@@ -172,7 +179,7 @@ impl Planner<'_> {
     /// Makes the decisions that are left, if there are any.
     fn go_on(&self, timer: Timer) -> Result<(), Ignored> {
         match self.run.status {
-            RunStatus::New | RunStatus::Queued => Err(Ignored::NotStarted),
+            RunStatus::New | RunStatus::Scheduled | RunStatus::Queued => Err(Ignored::NotStarted),
             RunStatus::Running if timer.attempt != self.run.generation => Err(Ignored::StaleAttempt),
             RunStatus::Running if !self.run.has_decisions_left() => Err(Ignored::NotWaiting),
             RunStatus::Running => Ok(()),
@@ -183,7 +190,7 @@ impl Planner<'_> {
     fn expire(&mut self, timer: Timer) -> Result<(), Ignored> {
         match self.run.status {
             RunStatus::Running if timer.kind == TimerKind::Expire && timer.attempt == self.run.generation => {}
-            RunStatus::New | RunStatus::Queued => return Err(Ignored::NotStarted),
+            RunStatus::New | RunStatus::Scheduled | RunStatus::Queued => return Err(Ignored::NotStarted),
             RunStatus::Running => return Err(Ignored::StaleAttempt),
             _ => return Err(Ignored::RunFinished),
         }

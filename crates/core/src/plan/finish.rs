@@ -194,6 +194,10 @@ impl Planner<'_> {
                 self.out.effects.push(Effect::ClearTimer { timer });
             }
         }
+        if self.run.status == RunStatus::Scheduled {
+            let timer = Timer { kind: TimerKind::Begin, at: None, attempt: self.run.generation };
+            self.out.effects.push(Effect::ClearTimer { timer });
+        }
         self.fact(Fact::Ended { status, output, failure, by });
     }
 

@@ -168,6 +168,7 @@ impl<'a> Planner<'a> {
                 if queued { Ok(()) } else { self.admit() }
             }
             Event::Admitted => self.admit(),
+            Event::Scheduled { at } => self.schedule(at),
             Event::Reported { at, attempt, outcome } => {
                 self.expect(at, Some(attempt), &[Phase::Running])?;
                 self.attempt_ended(at, outcome);
@@ -221,7 +222,7 @@ impl<'a> Planner<'a> {
             Event::Cancelled { by, reason } => {
                 match self.run.status {
                     RunStatus::New => return Err(Ignored::NotStarted),
-                    RunStatus::Queued | RunStatus::Running => {}
+                    RunStatus::Scheduled | RunStatus::Queued | RunStatus::Running => {}
                     _ => return Err(Ignored::RunFinished),
                 }
                 let message = reason.unwrap_or_else(|| "cancelled".into());
@@ -235,7 +236,7 @@ impl<'a> Planner<'a> {
     /// Checks that the step is part of the run, is in one of these phases and, if given, at this attempt.
     fn expect(&self, at: At, attempt: Option<u32>, phases: &[Phase]) -> Result<(), Ignored> {
         match self.run.status {
-            RunStatus::New | RunStatus::Queued => return Err(Ignored::NotStarted),
+            RunStatus::New | RunStatus::Scheduled | RunStatus::Queued => return Err(Ignored::NotStarted),
             RunStatus::Running => {}
             _ => return Err(Ignored::RunFinished),
         }
@@ -311,9 +312,36 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    fn admit(&mut self) -> Result<(), Ignored> {
+    fn schedule(&mut self, at: Time) -> Result<(), Ignored> {
         match self.run.status {
             RunStatus::New => return Err(Ignored::NotStarted),
+            RunStatus::Queued if self.run.scheduled.is_none() => {}
+            RunStatus::Scheduled | RunStatus::Queued | RunStatus::Running => return Err(Ignored::AlreadyStarted),
+            _ => return Err(Ignored::RunFinished),
+        }
+        self.fact(Fact::Scheduled { due: at });
+        self.set_timer(None, TimerKind::Begin, at);
+        Ok(())
+    }
+
+    /// The timer of a scheduled run fired.
+    fn due(&mut self) -> Result<(), Ignored> {
+        match self.run.status {
+            RunStatus::New => return Err(Ignored::NotStarted),
+            RunStatus::Scheduled => {}
+            RunStatus::Queued | RunStatus::Running => return Err(Ignored::AlreadyStarted),
+            _ => return Err(Ignored::RunFinished),
+        }
+        if self.run.scheduled.is_some_and(|at| at > self.env.now) {
+            return Err(Ignored::NotDue);
+        }
+        self.fact(Fact::Due);
+        Ok(())
+    }
+
+    fn admit(&mut self) -> Result<(), Ignored> {
+        match self.run.status {
+            RunStatus::New | RunStatus::Scheduled => return Err(Ignored::NotStarted),
             RunStatus::Queued => {}
             RunStatus::Running => return Err(Ignored::AlreadyStarted),
             _ => return Err(Ignored::RunFinished),

@@ -22,6 +22,11 @@ impl Run {
                 self.reserve(*input);
                 headers.iter().chain(query).for_each(|id| self.reserve(*id));
             }
+            Fact::Scheduled { due } => {
+                self.status = RunStatus::Scheduled;
+                self.scheduled = Some(*due);
+            }
+            Fact::Due => self.status = RunStatus::Queued,
             Fact::Started { expires, vars } => {
                 self.set_vars(*vars);
                 self.status = RunStatus::Running;

@@ -42,6 +42,8 @@ pub struct At {
 pub enum RunStatus {
     /// Created but not yet triggered.
     New,
+    /// Begins at its time.
+    Scheduled,
     Queued,
     Running,
     Completed,
@@ -53,7 +55,7 @@ pub enum RunStatus {
 impl RunStatus {
     pub fn is_terminal(self) -> bool {
         match self {
-            RunStatus::New | RunStatus::Queued | RunStatus::Running => false,
+            RunStatus::New | RunStatus::Scheduled | RunStatus::Queued | RunStatus::Running => false,
             RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled | RunStatus::Timeout => true,
         }
     }
@@ -61,6 +63,7 @@ impl RunStatus {
     pub fn name(self) -> &'static str {
         match self {
             RunStatus::New => "new",
+            RunStatus::Scheduled => "scheduled",
             RunStatus::Queued => "queued",
             RunStatus::Running => "running",
             RunStatus::Completed => "completed",
@@ -292,6 +295,8 @@ pub struct Run {
     pub query: Option<ValueId>,
     pub output: Option<ValueId>,
     pub failure: Option<Failure>,
+    /// When it begins or began, if it was not to begin at once.
+    pub scheduled: Option<Time>,
     pub expires: Option<Time>,
     pub values: Values,
     pub(crate) instances: Vec<Instance>,
@@ -323,6 +328,7 @@ impl Run {
             query: None,
             output: None,
             failure: None,
+            scheduled: None,
             expires: None,
             values: Values::default(),
             instances: Vec::new(),

@@ -34,6 +34,8 @@ pub struct Snapshot {
     pub query: Option<ValueId>,
     pub output: Option<ValueId>,
     pub failure: Option<Failure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled: Option<Time>,
     pub expires: Option<Time>,
     /// The number of steps that ended so far, including steps that were reset since.
     pub ended: u32,
@@ -172,6 +174,7 @@ impl Run {
             query: self.query,
             output: self.output,
             failure: self.failure.clone(),
+            scheduled: self.scheduled,
             expires: self.expires,
             ended: self.ended,
             values: self.values.count(),
@@ -232,6 +235,7 @@ impl Run {
         run.query = snapshot.query;
         run.output = snapshot.output;
         run.failure = snapshot.failure;
+        run.scheduled = snapshot.scheduled;
         run.expires = snapshot.expires;
         run.ended = snapshot.ended;
         run.retired = snapshot.retired;

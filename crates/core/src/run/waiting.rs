@@ -29,6 +29,8 @@ pub struct WaitingFor {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
+    /// The time at which it is to begin.
+    Start,
     Queue,
     Executor,
     Retry,
@@ -47,6 +49,16 @@ pub enum Waiting {
 impl Run {
     /// What the run waits for. Empty only for a finished run.
     pub fn waiting_for(&self, graph: &Graph) -> Vec<WaitingFor> {
+        if self.status == RunStatus::Scheduled {
+            return vec![WaitingFor {
+                step: String::new(),
+                what: Waiting::Start,
+                since: None,
+                until: self.scheduled,
+                moved_on_by: "time",
+                message: None,
+            }];
+        }
         if matches!(self.status, RunStatus::New | RunStatus::Queued) {
             let moved_on_by = "a free concurrency slot of the workflow";
             return vec![WaitingFor {

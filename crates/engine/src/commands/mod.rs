@@ -19,6 +19,7 @@ mod organisations;
 mod policies;
 mod queries;
 mod runs;
+mod schedules;
 mod secrets;
 mod servers;
 mod steps;
@@ -39,14 +40,15 @@ pub use organisations::{AuditQuery, Organisation, Usage};
 pub use policies::NewPolicy;
 pub use queries::NewQuery;
 pub use runs::{
-    AttemptView, BulkOutcome, EventView, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary, RunView,
-    RunWarning, StepView, Trigger, page_size,
+    AttemptView, BulkOutcome, EventView, How, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary, RunView,
+    RunWarning, StartedBy, StartedWith, StepView, Trigger, When, page_size,
 };
+pub use schedules::ScheduleView;
 pub use secrets::{NewSecret, Rotated};
 pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};
 pub use steps::{CallBody, Override};
 pub use users::{NewUser, UserChange};
-pub use workflows::{ScheduleView, State, WorkflowPage, WorkflowQuery};
+pub use workflows::{State, WorkflowPage, WorkflowQuery};
 
 use crate::access::Caller;
 use crate::engine::Engine;

@@ -1,4 +1,4 @@
-//! Workflows: finding and deleting them, their versions, switches, schedules and trigger URLs.
+//! Workflows: finding and deleting them, their versions, switches and trigger URLs. Their schedules are in `schedules`.
 
 use super::Workflows;
 use super::change::{change, current_auth, retry_on_conflict};
@@ -9,30 +9,12 @@ use crate::error::Error;
 use crate::records::{Kept, body, json as json_text};
 use crate::run::queue;
 use crate::run::start::keyed_group;
-use crate::triggers::{self, Hook, Scheduled};
+use crate::triggers::{self, Hook};
 use crate::workflows::Compiled;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use stepwell_core::definition::{Cron, Trigger};
 use stepwell_core::time::Time;
-use stepwell_formats::cron::Schedule;
 use stepwell_store::{Change, DefinitionRow, Record, RecordChange};
-
-/// Number of due times that a schedule shows.
-const PREVIEW: usize = 10;
-
-/// A schedule and its state.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ScheduleView {
-    pub id: String,
-    pub workflow: String,
-    pub cron: Option<Cron>,
-    /// The next due times. Empty if the schedule has ended or the workflow is disabled.
-    pub next: Vec<Time>,
-    pub last: Option<Time>,
-    pub last_run: Option<String>,
-    pub last_error: Option<String>,
-}
 
 /// The switches of a workflow.
 #[derive(Clone, PartialEq, Debug)]
@@ -262,45 +244,6 @@ impl Workflows<'_> {
         let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), action, &compiled.row.name, detail.clone())];
         let update = Change { records: vec![record], audit, grants_of: Some(org), decided: Some(decided) };
         change(self.rooms, update, "workflow", workflow).await
-    }
-
-    /// The schedules of a workflow. Needs the right to read.
-    pub async fn schedule(&self, workflow: &str) -> Result<Vec<ScheduleView>, Error> {
-        let compiled = self.get(workflow).await?;
-        let (org, id) = (compiled.row.org, &compiled.row.workflow);
-        let enabled = self.state(&compiled).await?.enabled;
-        let mut views = Vec::new();
-        for record in triggers::of_workflow(&self.rooms.triggers, Scheduled::KIND, org, id).await? {
-            let Scheduled { index, last, last_run, last_error, .. } = body(&record)?;
-            let cron = compiled.definition.triggers.get(index).and_then(|trigger| match trigger {
-                Trigger::Cron(cron) => Some(cron.clone()),
-                _ => None,
-            });
-            let due = record.due.filter(|_| enabled);
-            let recurring = cron.as_ref().zip(due).and_then(|(cron, due)| Some((Schedule::new(cron)?, due)));
-            let next = match recurring {
-                Some((schedule, due)) => {
-                    std::iter::successors(Some(due), |last| schedule.next(*last)).take(PREVIEW).collect()
-                }
-                None => due.into_iter().collect(),
-            };
-            let (id, workflow) = (record.id, compiled.row.name.clone());
-            views.push(ScheduleView { id, workflow, cron, next, last, last_run, last_error });
-        }
-        Ok(views)
-    }
-
-    /// The schedules of all workflows of the organisation. Needs the right to read.
-    pub async fn schedules(&self) -> Result<Vec<ScheduleView>, Error> {
-        let mut all = Vec::new();
-        for row in self.list().await? {
-            let compiled = self.get(&row.name).await?;
-            let scheduled = |trigger: &Trigger| matches!(trigger, Trigger::Cron(_) | Trigger::At { .. });
-            if compiled.definition.triggers.iter().any(scheduled) {
-                all.extend(self.schedule(&row.name).await?);
-            }
-        }
-        Ok(all)
     }
 
     /// The tokens of a workflow's trigger URLs, by trigger. Needs the right to define.

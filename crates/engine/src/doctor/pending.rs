@@ -85,6 +85,13 @@ impl Pending {
         let RunState { graph, run } = state;
         let id = stored.row.id;
         let (mut why, mut unclaimed) = (Vec::new(), Vec::new());
+        if run.status == RunStatus::Scheduled {
+            let begin = Timer { kind: TimerKind::Begin, at: None, attempt: run.generation };
+            if !self.has_timer(id, &timer_key(graph, run, &begin)) {
+                why.push("the run is scheduled, but has no timer that begins it".to_string());
+            }
+            return Ok((stuck(why), unclaimed));
+        }
         if run.status != RunStatus::Running {
             let waits = match &stored.group {
                 Some(group) => store.first_queued(group).await?.is_some(),

@@ -187,6 +187,8 @@ fn occurrence(live: &Live, fact: &Fact, now: Time) -> Option<Occurrence> {
             Some(to_starter(live, message(live, about, &text, now)))
         }
         Fact::Created { .. }
+        | Fact::Scheduled { .. }
+        | Fact::Due
         | Fact::Started { .. }
         | Fact::Entered { .. }
         | Fact::Retrying { .. }

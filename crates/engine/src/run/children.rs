@@ -358,6 +358,7 @@ async fn start_child(runner: &Arc<Runner>, parent: &ParentRun, child: Child<'_>)
         unique: Some(unique),
         parent: Some(Parent { run: parent.id, path: path.to_string(), attempt, depth, root: parent.root }),
         test: parent.test,
+        at: None,
         watch: false,
         audit: None,
     };

@@ -1,6 +1,6 @@
 //! Writes a plan as a commit, and acts on it once it is on disk.
 
-use super::keys::is_continuation;
+use super::keys::{is_begin, is_continuation};
 use super::live::Live;
 use super::plan::Plan;
 use super::record::{CommitContext, record};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use stepwell_core::fact::{Fact, Reason};
 use stepwell_core::plan::{Effect, Transition};
-use stepwell_core::run::At;
+use stepwell_core::run::{At, RunStatus};
 use stepwell_core::time::{Millis, Time};
 use stepwell_store::{
     Auth, Commit, GroupChange, Hint, NodeId, Notice, Position, Refused, StepRow, Version, Work, WorkKey,
@@ -199,6 +199,11 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
         if is_continuation(&key) {
             continuing::queue(runner, runner.timers.fire_early(live.id, key));
         }
+    }
+    if let Some(group) = live.group.clone().filter(|_| live.run.status == RunStatus::Queued)
+        && follow.cleared.iter().any(|key| is_begin(key))
+    {
+        tokio::spawn(queue::admit(runner.clone(), live.org, group));
     }
     if !follow.children.is_empty() {
         // Sent as a message to this run, so that a child's start and its cancellation keep their order.

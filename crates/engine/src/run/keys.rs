@@ -7,13 +7,16 @@ use stepwell_core::run::Run;
 
 const CONTINUE: &str = "continue";
 
-const KINDS: [(&str, TimerKind); 6] = [
+const BEGIN: &str = "begin";
+
+const KINDS: [(&str, TimerKind); 7] = [
     ("wake", TimerKind::Wake),
     ("retry", TimerKind::Retry),
     ("timeout", TimerKind::Timeout),
     ("escalate", TimerKind::Escalate),
     ("expire", TimerKind::Expire),
     (CONTINUE, TimerKind::Continue),
+    (BEGIN, TimerKind::Begin),
 ];
 
 /// `wake:2:each[3].nap`; an empty path stands for the run itself.
@@ -26,6 +29,11 @@ pub fn timer_key(graph: &Graph, run: &Run, timer: &Timer) -> String {
 /// Whether the key is of the timer of a run whose last transition left decisions for the next one.
 pub fn is_continuation(key: &str) -> bool {
     key.split(':').next() == Some(CONTINUE)
+}
+
+/// Whether the key is of the timer of a scheduled run.
+pub fn is_begin(key: &str) -> bool {
+    key.split(':').next() == Some(BEGIN)
 }
 
 /// The timer for a key. `None` if the run has no such step, or no longer has it.

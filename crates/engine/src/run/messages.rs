@@ -134,6 +134,8 @@ pub struct Begin {
     pub by: Arc<str>,
     /// The run waits in the queue of its concurrency group.
     pub queued: bool,
+    /// The run is scheduled for this time.
+    pub at: Option<Time>,
     /// The epoch under which the start was decided.
     pub epoch: i64,
     pub new: NewRun,

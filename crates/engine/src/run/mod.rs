@@ -24,6 +24,7 @@ mod commit;
 mod continuing;
 pub mod drive;
 mod driver;
+mod due;
 mod keys;
 pub mod links;
 mod live;
@@ -43,7 +44,7 @@ pub use keys::{ChildTask, child_key, timer_key, timer_named};
 pub use live::Live;
 pub use mailbox::Mailboxes;
 pub use messages::{Envelope, Message};
-pub use record::{CommitContext, StoredRunError, record, restore, status};
+pub use record::{CommitContext, StoredRunError, record, restore, scheduled_for, status};
 pub use sink::{CallRules, HostGuard, HostRules, Sink, Slot, SlotPool};
 
 use crate::cluster::Cluster;
@@ -51,6 +52,7 @@ use crate::error::Error;
 use crate::workflows::Workflows;
 use child_starts::ChildStarts;
 use continuing::Continuations;
+use due::DueRuns;
 use recovery::Recovery;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -87,6 +89,7 @@ pub struct Runner {
     pub child_starts: ChildStarts,
     pub broken: broken::BrokenRuns,
     continuations: Continuations,
+    due_runs: DueRuns,
     /// What one transition, and the payloads of one run, may cost.
     budget: Budget,
     pub activity: broadcast::Sender<Activity>,
@@ -123,6 +126,7 @@ impl Runner {
             child_starts: ChildStarts::default(),
             broken: broken::BrokenRuns::default(),
             continuations: Continuations::default(),
+            due_runs: DueRuns::default(),
             budget,
             activity: broadcast::channel(4_096).0,
             base_url,

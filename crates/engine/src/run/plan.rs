@@ -4,7 +4,7 @@
 use super::Runner;
 use super::callbacks;
 use super::children;
-use super::keys::{child_named, is_continuation, timer_named};
+use super::keys::{child_named, is_begin, is_continuation, timer_named};
 use super::live::Live;
 use super::messages::{Begin, Envelope, Message};
 use super::record::retired;
@@ -50,6 +50,10 @@ pub struct Plan<'a> {
 fn enter(live: &Live) -> Option<GroupChange> {
     let limit = live.compiled.definition.concurrency.as_ref().map(|concurrency| concurrency.limit);
     live.group.clone().map(|key| GroupChange::Enter { key, limit })
+}
+
+fn queue(live: &Live) -> Option<GroupChange> {
+    live.group.clone().map(|key| GroupChange::Queue { key })
 }
 
 /// The planner event for a message.
@@ -196,14 +200,22 @@ impl<'a> Plan<'a> {
 
     /// Begins the run, which is created with this transition.
     fn begin(&mut self, runner: &Runner, live: &mut Live, begin: &Begin) -> Result<(), Ignored> {
-        let Begin { body, headers, query, by, queued, .. } = begin;
+        let Begin { body, headers, query, by, queued, at, .. } = begin;
         let (body, headers, query, by) = (body.clone(), headers.clone(), query.clone(), by.clone());
-        self.event(runner, live, Event::Triggered { body, headers, query, by, queued: *queued })?;
+        let queued = *queued || at.is_some();
+        self.event(runner, live, Event::Triggered { body, headers, query, by, queued })?;
+        if let Some(at) = *at {
+            self.event(runner, live, Event::Scheduled { at })?;
+        }
         self.epoch = Some(begin.epoch);
         self.create = Some(begin.new.clone());
         self.unique = begin.unique.clone();
-        let queue = |key| GroupChange::Queue { key };
-        self.groups.extend(if *queued { live.group.clone().map(queue) } else { enter(live) });
+        self.groups.extend(match (at, queued) {
+            // It joins the queue when it is due.
+            (Some(_), _) => None,
+            (None, true) => queue(live),
+            (None, false) => enter(live),
+        });
         Ok(())
     }
 
@@ -223,7 +235,7 @@ impl<'a> Plan<'a> {
         match timer.and_then(|timer| self.event(runner, live, Event::Timer(timer))) {
             Ok(()) => {
                 self.fired.push(key.to_string());
-                Ok(())
+                if is_begin(key) { self.due(runner, live) } else { Ok(()) }
             }
             // The row of a continuation is removed with the last decision: another process may just have written it.
             Err(ignored) if ignored == Ignored::NotDue || is_continuation(key) => {
@@ -236,6 +248,15 @@ impl<'a> Plan<'a> {
                 Err(ignored)
             }
         }
+    }
+
+    /// Queues a scheduled run that is due. Without a limit on concurrent runs it begins at once.
+    fn due(&mut self, runner: &Runner, live: &mut Live) -> Result<(), Ignored> {
+        match queue(live) {
+            Some(change) => self.groups.push(change),
+            None => self.event(runner, live, Event::Admitted)?,
+        }
+        Ok(())
     }
 
     fn mail(&mut self, runner: &Runner, live: &mut Live, mail: &StoredMail) {

@@ -279,6 +279,12 @@ impl From<StoredRunError> for Error {
     }
 }
 
+/// When the run begins or began, if it was scheduled. Reads its head only.
+pub fn scheduled_for(stored: &LoadedRun) -> Result<Option<Time>, StoredRunError> {
+    let snapshot: Snapshot = serde_json::from_str(&stored.state)?;
+    Ok(snapshot.scheduled)
+}
+
 /// Restores a run from its rows.
 pub fn restore(graph: &Graph, stored: &LoadedRun) -> Result<Run, StoredRunError> {
     let mut snapshot: Snapshot = serde_json::from_str(&stored.state)?;

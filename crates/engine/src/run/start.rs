@@ -3,8 +3,8 @@
 use super::drive::{self, Attempted, transition};
 use super::live::Live;
 use super::messages::{Begin, Envelope, Message};
-use super::record::status;
-use super::{Driver, Runner, callbacks, queue};
+use super::record::{scheduled_for, status};
+use super::{Driver, Runner, callbacks, due, queue};
 use crate::access::{Need, Right, actors, too_many_descendants, too_many_runs};
 use crate::error::Error;
 use crate::workflows::Compiled;
@@ -45,6 +45,8 @@ pub struct Start {
     pub unique: Option<UniqueKey>,
     pub parent: Option<Parent>,
     pub test: bool,
+    /// When the run begins. `None`, or a time that has passed: at once.
+    pub at: Option<Time>,
     /// The caller wants to know when the run ends.
     pub watch: bool,
     /// Its target becomes the run, whose id is not known yet.
@@ -63,6 +65,8 @@ pub struct Started {
     /// As of this response.
     pub status: String,
     pub created: Time,
+    /// When the run begins, if it is scheduled.
+    pub scheduled: Option<Time>,
     /// An earlier request with the same idempotency key started the run.
     pub repeated: bool,
 }
@@ -180,6 +184,9 @@ async fn check_start(runner: &Runner, request: &Start) -> Result<(), Error> {
     if !switches.enabled.unwrap_or(definition.enabled) && !request.test {
         return Err(Error::Disabled(definition.name.clone()));
     }
+    if request.at.is_some() {
+        due::check_count(runner, org).await?;
+    }
     request.compiled.check_input(&request.input).await?;
     let (_, limits) = access.limits_of(org).await?;
     access.check_executions(org, &limits).await
@@ -228,6 +235,7 @@ async fn repeated(runner: &Runner, request: &Start, run: RunId, digest: &str) ->
     let missing = || Error::NotFound { what: "run", name: run.0.to_string() };
     let stored = runner.cluster.store.load(run).await?.ok_or_else(missing)?;
     let compiled = runner.workflows.version(stored.row.definition).await?;
+    let scheduled = scheduled_for(&stored)?;
     Ok(Started {
         id: run,
         run: stored.row.public.clone(),
@@ -236,6 +244,7 @@ async fn repeated(runner: &Runner, request: &Start, run: RunId, digest: &str) ->
         version: compiled.row.version,
         status: stored.row.status,
         created: stored.row.created,
+        scheduled,
         repeated: true,
     })
 }
@@ -249,6 +258,7 @@ fn just_started(live: &Live, created: Time) -> Started {
         version: live.compiled.row.version,
         status: status(&live.run).into(),
         created,
+        scheduled: live.run.scheduled,
         repeated: false,
     }
 }
@@ -258,8 +268,9 @@ type Attempt = Result<Result<(Started, Option<End>), Refused>, Error>;
 async fn try_start(runner: &Arc<Runner>, request: &Start, bounds: Bounds, mut entry: Entry) -> Attempt {
     let now = runner.cluster.clock.now();
     let mut live = fresh(runner, request, now)?;
+    let at = request.at.filter(|at| *at > now);
     let switches = runner.workflows.access.switches(live.org, &live.compiled.row.workflow).await?;
-    if switches.hold(live.group.as_deref()).is_some() && !request.test {
+    if at.is_none() && switches.hold(live.group.as_deref()).is_some() && !request.test {
         entry = Entry::Queue;
         live.group.get_or_insert_with(|| live.compiled.row.workflow.clone());
     }
@@ -269,6 +280,7 @@ async fn try_start(runner: &Arc<Runner>, request: &Start, bounds: Bounds, mut en
         query: request.query.clone(),
         by: request.by.clone(),
         queued: entry == Entry::Queue,
+        at,
         epoch: request.epoch,
         new: NewRun {
             public: live.run.id.to_string(),
@@ -281,7 +293,8 @@ async fn try_start(runner: &Arc<Runner>, request: &Start, bounds: Bounds, mut en
             secret: live.secret,
             parent: request.parent.clone(),
             group: live.group.clone(),
-            most_open: bounds.open,
+            // A scheduled run counts as open when it is due.
+            most_open: bounds.open.filter(|_| at.is_none()),
             most_descendants: bounds.descendants,
         },
         unique: request.unique.clone(),

@@ -2,10 +2,10 @@
 //! that they fire on time and a million sleeping runs cost nothing.
 
 use super::Runner;
-use super::continuing;
-use super::keys::is_continuation;
+use super::keys::{is_begin, is_continuation};
 use super::messages::Message;
 use super::{Driver, drive};
+use super::{continuing, due};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -244,9 +244,11 @@ impl State {
 pub async fn run(runner: Arc<Runner>) {
     while !runner.cluster.stop.is_cancelled() {
         let now = runner.cluster.clock.now();
-        let (continued, mut due): (Vec<_>, Vec<_>) =
+        let (continued, due): (Vec<_>, Vec<_>) =
             runner.timers.take(now).into_iter().partition(|timer| is_continuation(timer));
         continued.into_iter().for_each(|timer| continuing::queue(&runner, timer));
+        let (begin, mut due): (Vec<_>, Vec<_>) = due.into_iter().partition(|timer| is_begin(timer));
+        begin.into_iter().for_each(|timer| due::queue(&runner, timer));
         while due.len() > 1 {
             let rest = due.split_off(due.len().min(BATCH));
             tokio::spawn(fire(runner.clone(), std::mem::replace(&mut due, rest)));

@@ -1,7 +1,7 @@
 //! Webhook addresses: a call to one starts a run of its workflow.
 
 use super::incoming::{Incoming, dedupe_key, verify};
-use super::{Triggered, Triggers, start_as, stored_text};
+use super::{OWN_PREFIX, Triggered, Triggers, WEBHOOK, start_as, stored_text};
 use crate::access::{Actor, Need, secret_hash};
 use crate::error::Error;
 use crate::records::{Kept, body, json};
@@ -9,7 +9,8 @@ use crate::run::start::Started;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use stepwell_core::definition::{Definition, Trigger};
 use stepwell_store::{OrgId, Record, RecordChange};
 
@@ -116,8 +117,9 @@ impl Triggers {
         let key = webhook.dedupe.as_ref().and_then(|dedupe| dedupe_key(&call, dedupe));
         let begin = Triggered {
             workflow: &hook.workflow,
+            by: None,
             input: call.body,
-            headers: Some(json!(call.headers)),
+            headers: Some(shown_headers(&call.headers, &record.id)),
             query: Some(json!(call.query)).filter(|_| !call.query.is_empty()),
             scope: format!("hook:{}", record.id),
             key,
@@ -125,4 +127,13 @@ impl Triggers {
         };
         start_as(self, record.org, &author, begin).await
     }
+}
+
+/// The headers as the run sees them: the server's own ones tell what started it.
+fn shown_headers(headers: &BTreeMap<String, String>, hook: &str) -> Value {
+    let own = |name: &&String| name.starts_with(OWN_PREFIX);
+    let mut shown: BTreeMap<&str, &str> =
+        headers.iter().filter(|(name, _)| !own(name)).map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    shown.insert(WEBHOOK, hook);
+    json!(shown)
 }

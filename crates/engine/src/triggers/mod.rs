@@ -9,7 +9,7 @@ mod schedules;
 
 pub use hooks::{Hook, hook};
 pub use incoming::{Incoming, sign};
-pub use schedules::{Scheduled, enabled, of_workflow, removed, run, sync};
+pub use schedules::{Owner, Scheduled, enabled, of_workflow, read_cron, removed, run, sync};
 
 use crate::access::{Actor, Caller, Right};
 use crate::cluster::Cluster;
@@ -24,6 +24,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_core::definition::Trigger;
 use stepwell_store::{OrgId, UniqueKey};
+
+/// The header of a scheduled run that names its schedule. Callers cannot set headers of this prefix.
+pub const SCHEDULE: &str = "x-stepwell-schedule";
+/// The header of a run that a webhook started.
+pub const WEBHOOK: &str = "x-stepwell-webhook";
+/// What the names of the server's own headers begin with.
+const OWN_PREFIX: &str = "x-stepwell-";
 
 pub struct Triggers {
     pub cluster: Arc<Cluster>,
@@ -48,6 +55,8 @@ fn stored_text(trigger: &Trigger) -> String {
 struct Triggered<'a> {
     /// `wf_…`.
     workflow: &'a str,
+    /// The name of a local user who starts it; the author of the version if there is none.
+    by: Option<&'a str>,
     input: Value,
     headers: Option<Value>,
     query: Option<Value>,
@@ -64,7 +73,7 @@ async fn start_as(triggers: &Triggers, org: OrgId, actor: &Actor, triggered: Tri
     let epoch = workflows.access.epoch(org).await?;
     let compiled = workflows.newest(org, triggered.workflow).await?;
     let caller = if actor.is_local() {
-        Caller::local(compiled.row.by.as_str())
+        Caller::local(triggered.by.unwrap_or(compiled.row.by.as_str()))
     } else {
         let gone = || Error::Refused(format!("the user {:?} is gone or disabled", actor.user));
         let grants = workflows.access.grants(org, actor).await?.ok_or_else(gone)?;
@@ -92,6 +101,7 @@ async fn start_as(triggers: &Triggers, org: OrgId, actor: &Actor, triggered: Tri
         unique,
         parent: None,
         test: false,
+        at: None,
         watch: false,
         audit: (!actor.is_local()).then(|| caller.audit(now, "run.start", "", detail)),
     };

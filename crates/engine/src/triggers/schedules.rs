@@ -3,7 +3,7 @@
 //! A tick starts one run, no matter which nodes try and how often: its time is the run's unique key.
 
 use super::hooks::{Hook, sync_hooks};
-use super::{Triggered, Triggers, start_as, stored_text};
+use super::{SCHEDULE, Triggered, Triggers, start_as, stored_text};
 use crate::access::{Actor, Switches};
 use crate::error::Error;
 use crate::records::{Kept, body, json};
@@ -35,11 +35,46 @@ pub struct Scheduled {
     pub index: usize,
     /// The stored text of its trigger, to detect that a new version changed it.
     pub written: String,
+    /// The user who added the schedule with a call. `written` has the fields of its trigger, and `index` is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Owner>,
     pub last: Option<Time>,
     pub last_run: Option<String>,
     /// Why the last tick did not start a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+}
+
+/// The user whose schedule it is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Owner {
+    pub name: String,
+    /// The principal that its runs act as, in the notation of [`Actor`].
+    pub acts_as: String,
+}
+
+impl Scheduled {
+    /// Its trigger. `None` if the definition no longer has it.
+    pub fn trigger(&self, definition: &Definition) -> Option<Trigger> {
+        match &self.owner {
+            None => definition.triggers.get(self.index).cloned(),
+            Some(_) => {
+                let written = serde_json::from_str(&self.written).ok()?;
+                read_cron(&written).ok().map(Trigger::Cron)
+            }
+        }
+    }
+}
+
+/// The schedule that these fields of a `cron` trigger describe.
+pub fn read_cron(written: &Value) -> Result<Cron, Error> {
+    // Read as a definition is, so that a schedule means the same in both.
+    let definition = json!({"name": "schedule", "trigger": written, "tasks": {"rest": {"sleep": 0}}});
+    let read = stepwell_formats::read_value(&definition).map_err(Error::Definition)?;
+    match read.triggers.into_iter().next() {
+        Some(Trigger::Cron(cron)) => Ok(cron),
+        _ => Err(Error::Input { path: "cron".into(), message: "a cron expression is required".into() }),
+    }
 }
 
 impl Kept for Scheduled {
@@ -56,6 +91,8 @@ pub async fn sync(
     let now = triggers.cluster.clock.now();
     let mut changes = Vec::new();
     let mut schedules = of_workflow(triggers, Scheduled::KIND, org, workflow).await?;
+    // Users keep the schedules that they added.
+    schedules.retain(|record| body::<Scheduled>(record).is_ok_and(|scheduled| scheduled.owner.is_none()));
     let mut hooks = of_workflow(triggers, Hook::KIND, org, workflow).await?;
     for (index, trigger) in definition.triggers.iter().enumerate() {
         if !matches!(trigger, Trigger::Cron(_) | Trigger::At { .. }) {
@@ -71,8 +108,15 @@ pub async fn sync(
             continue;
         }
         let due = first_tick(trigger, now);
-        let scheduled =
-            Scheduled { workflow: workflow.into(), index, written, last: None, last_run: None, last_error: None };
+        let scheduled = Scheduled {
+            workflow: workflow.into(),
+            index,
+            written,
+            owner: None,
+            last: None,
+            last_run: None,
+            last_error: None,
+        };
         let body = json(&scheduled);
         changes.push(match before {
             Some(before) => RecordChange::Replace(Record { due, body, ..before }),
@@ -231,11 +275,13 @@ async fn fire(triggers: &Triggers, record: Record, moment: Moment) -> Result<(),
         Err(Error::NotFound { .. }) => return remove(triggers, record).await,
         Err(error) => return Err(error),
     };
-    let Some(trigger) = compiled.definition.triggers.get(scheduled.index) else {
+    let Some(trigger) = scheduled.trigger(&compiled.definition) else {
         return remove(triggers, record).await;
     };
+    let acts_as = scheduled.owner.as_ref().map_or(compiled.row.author.as_str(), |owner| owner.acts_as.as_str());
+    let actor = Actor::parse(acts_as);
     let due = record.due.unwrap_or(now);
-    let (ticks, next, input, overlap) = match trigger {
+    let (ticks, next, input, overlap) = match &trigger {
         Trigger::Cron(cron) => {
             let Some(schedule) = Schedule::new(cron) else { return remove(triggers, record).await };
             (ticks(cron, &schedule, due, moment), schedule.next(now), cron.input.clone(), cron.overlap)
@@ -244,8 +290,7 @@ async fn fire(triggers: &Triggers, record: Record, moment: Moment) -> Result<(),
         Trigger::Api | Trigger::Webhook(_) => return remove(triggers, record).await,
     };
     for tick in ticks {
-        let author = Actor::parse(&compiled.row.author);
-        let due_tick = Tick { at: tick, author, input: input.clone(), overlap };
+        let due_tick = Tick { at: tick, actor: actor.clone(), input: input.clone(), overlap };
         match tick_once(triggers, &record, &scheduled, due_tick).await {
             Ok(started) => {
                 (scheduled.last, scheduled.last_error) = (Some(tick), None);
@@ -296,14 +341,15 @@ fn ticks(cron: &Cron, schedule: &Schedule, due: Time, moment: Moment) -> Vec<Tim
 
 struct Tick {
     at: Time,
-    author: Actor,
+    /// Whose rights the run has.
+    actor: Actor,
     input: Value,
     overlap: Overlap,
 }
 
 /// Fires one tick. Returns the run that it started.
 async fn tick_once(triggers: &Triggers, record: &Record, scheduled: &Scheduled, tick: Tick) -> Result<String, Error> {
-    let Tick { at, author, input, overlap } = tick;
+    let Tick { at, actor, input, overlap } = tick;
     if let Some(last) = scheduled.last_run.as_deref().filter(|_| overlap != Overlap::Allow)
         && let Some(id) = triggers.cluster.store.find_run(last).await?
         && triggers.cluster.store.run(id).await?.is_some_and(|row| row.finished.is_none())
@@ -312,14 +358,15 @@ async fn tick_once(triggers: &Triggers, record: &Record, scheduled: &Scheduled, 
             return Err(Error::Refused(format!("the run {last} of an earlier tick has not finished")));
         }
         let reason: Arc<str> = "the next tick of its schedule fired".into();
-        match triggers.runner.ask(id, Message::Cancel { by: author.user.as_str().into(), reason: Some(reason) }).await {
+        match triggers.runner.ask(id, Message::Cancel { by: actor.user.as_str().into(), reason: Some(reason) }).await {
             Ok(()) | Err(Error::Conflict(_) | Error::NotFound { .. }) => {}
             Err(error) => return Err(error),
         }
     }
-    let headers = json!({"x-stepwell-schedule": record.id, "x-stepwell-scheduled-at": at.to_string()});
+    let headers = json!({SCHEDULE: record.id, "x-stepwell-scheduled-at": at.to_string()});
     let begin = Triggered {
         workflow: &scheduled.workflow,
+        by: scheduled.owner.as_ref().map(|owner| owner.name.as_str()),
         input: if input.is_null() { json!({}) } else { input },
         headers: Some(headers),
         query: None,
@@ -327,7 +374,7 @@ async fn tick_once(triggers: &Triggers, record: &Record, scheduled: &Scheduled, 
         key: Some(at.to_string()),
         how: "schedule",
     };
-    Ok(start_as(triggers, record.org, &author, begin).await?.run)
+    Ok(start_as(triggers, record.org, &actor, begin).await?.run)
 }
 
 #[cfg(test)]

@@ -140,6 +140,8 @@ impl Scene<'_> {
             ("Workflows::resume", workflows.resume("w", None).await),
             ("Workflows::schedule", workflows.schedule("w").await.map(drop)),
             ("Workflows::schedules", workflows.schedules().await.map(drop)),
+            ("Workflows::add_schedule", workflows.add_schedule("w", &json!({"cron": "@daily"})).await.map(drop)),
+            ("Workflows::remove_schedule", workflows.remove_schedule("s").await),
             ("Workflows::hooks", workflows.hooks("w").await.map(drop)),
             ("Workflows::rotate_hooks", workflows.rotate_hooks("w").await.map(drop)),
         ]

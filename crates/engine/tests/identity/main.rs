@@ -16,6 +16,7 @@ mod panics;
 mod people;
 mod plans;
 mod rights;
+mod scheduled;
 mod schedules;
 mod secrets;
 mod switches;

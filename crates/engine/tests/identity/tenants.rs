@@ -66,6 +66,7 @@ async fn every_command_of_another_organisation_finds_nothing_and_changes_nothing
             ("pause", engine.workflows(&eve).pause(name, None).await),
             ("resume", engine.workflows(&eve).resume(name, None).await),
             ("schedule", engine.workflows(&eve).schedule(name).await.map(drop)),
+            ("add schedule", engine.workflows(&eve).add_schedule(name, &json!({"cron": "@daily"})).await.map(drop)),
             ("hooks", engine.workflows(&eve).hooks(name).await.map(drop)),
             ("rotate", engine.workflows(&eve).rotate_hooks(name).await.map(drop)),
             ("runs", engine.runs(&eve).list(query.clone()).await.map(drop)),

@@ -11,7 +11,8 @@ use std::time::Duration;
 use stepwell_core::event::Verdict;
 use stepwell_core::fact::Fact;
 use stepwell_core::run::StoredFact;
-use stepwell_engine::commands::{Decision, Override, Retry, RunQuery, Source, Started, Trigger};
+use stepwell_core::time::Millis;
+use stepwell_engine::commands::{Decision, Override, Retry, RunQuery, Source, Started, Trigger, When};
 use stepwell_engine::{Caller, Engine, Error};
 use stepwell_store::{OrgId, Store};
 
@@ -21,6 +22,8 @@ pub struct Wish {
     pub workflow: &'static str,
     pub input: Value,
     pub key: Option<String>,
+    /// The run begins after so many milliseconds.
+    pub delay: Option<u64>,
 }
 
 impl Sim {
@@ -80,7 +83,8 @@ pub async fn start(sim: Arc<Sim>, wish: Wish) {
     let _open = sim.open(format!("a wish for {}", wish.workflow));
     loop {
         let (key, input) = (wish.key.as_deref(), wish.input.clone());
-        let trigger = Trigger { key, ..Trigger::new(wish.workflow, input) };
+        let when = wish.delay.map(|delay| When::After(Millis(delay)));
+        let trigger = Trigger { key, when, ..Trigger::new(wish.workflow, input) };
         let caller = &caller;
         let answer = sim.ask("trigger", |engine| async move { engine.runs(caller).trigger(trigger).await }).await;
         match answer {
@@ -429,7 +433,9 @@ fn begin(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
     let key = sim.chance().one_in(2).then(|| format!("key-{tag}"));
     let group = sim.chance().below(2);
     let input = json!({"tag": tag, "key": format!("group-{group}"), "rows": [1, 2, 3], "keyed": key.is_some()});
-    let wish = Wish { workflow: workflow.name, input, key };
+    let later = sim.chance().one_in(8);
+    let delay = if later { Some(sim.chance().between(1, 20_000)) } else { None };
+    let wish = Wish { workflow: workflow.name, input, key, delay };
     let twins = if wish.key.is_some() { sim.chance().between(1, 2) } else { 1 };
     for _ in 0..twins {
         tokio::spawn(start(sim.clone(), wish.clone()));

@@ -225,7 +225,7 @@ async fn probe(sim: &Arc<Sim>) {
     }
     let items: Vec<Value> = (0..room + 2).map(|n| json!(n)).collect();
     let input = json!({"tag": "probe", "items": items});
-    let wish = client::Wish { workflow: "probe", input, key: None };
+    let wish = client::Wish { workflow: "probe", input, key: None, delay: None };
     client::start(sim.clone(), wish).await;
     for _ in 0..60 {
         tokio::time::sleep(Duration::from_secs(1)).await;

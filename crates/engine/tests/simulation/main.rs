@@ -68,6 +68,7 @@ const MUST_HAPPEN: &[(&str, u64)] = &[
     ("a run was retried", 32),
     ("a run went on under a newer version", 1),
     ("a run left the queue", 72),
+    ("a scheduled run was due", 10),
     ("a gate expired", 13),
     ("a child failed", 22),
     ("a child could not be started", 25),

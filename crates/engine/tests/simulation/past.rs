@@ -203,6 +203,7 @@ impl Story {
             Fact::Again { reason: Reason::Retry, .. } => "a step was tried again",
             Fact::Unsure { .. } => "an outcome was unknown",
             Fact::Kept { .. } => "a message came early",
+            Fact::Due => "a scheduled run was due",
             Fact::Approved { .. } => "one of two approved",
             Fact::Escalated { .. } => "a gate was escalated",
             Fact::Overridden { .. } => "a step was overridden",
@@ -296,6 +297,8 @@ impl Story {
                 (self.entered, self.finished) = Default::default();
             }
             Fact::Created { .. }
+            | Fact::Scheduled { .. }
+            | Fact::Due
             | Fact::Started { .. }
             | Fact::Opened { .. }
             | Fact::Closed { .. }

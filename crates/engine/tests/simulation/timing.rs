@@ -14,6 +14,8 @@ pub struct Timing {
     pauses: BTreeMap<String, Time>,
     escalations: BTreeMap<String, Time>,
     expires: Option<Time>,
+    /// When a scheduled run is due.
+    begins: Option<Time>,
 }
 
 impl Timing {
@@ -53,6 +55,11 @@ impl Timing {
                 self.waits.insert(step.clone(), *until);
                 false
             }
+            Fact::Scheduled { due } => {
+                self.begins = Some(*due);
+                false
+            }
+            Fact::Due => early(self.begins),
             Fact::Created { .. }
             | Fact::Unsure { .. }
             | Fact::Opened { .. }

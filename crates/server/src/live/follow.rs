@@ -2,7 +2,7 @@
 
 use super::frames::{Frames, by_version, without_ids};
 use super::hub::{Hub, State};
-use crate::view::MessageView;
+use crate::view::{MessageView, OfRun};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -38,12 +38,14 @@ impl Row {
         Row { fed, since, by_version: OnceLock::new(), without_ids: OnceLock::new(), announced: OnceCell::new() }
     }
 
-    pub fn by_version(&self) -> &Frames {
-        self.by_version.get_or_init(|| by_version(&self.fed.public, &self.fed.log, None))
+    pub fn by_version(&self, workflow: &str) -> &Frames {
+        let of = OfRun { run: &self.fed.public, workflow };
+        self.by_version.get_or_init(|| by_version(of, &self.fed.log, None))
     }
 
-    pub fn without_ids(&self) -> &[String] {
-        self.without_ids.get_or_init(|| without_ids(&self.fed.public, &self.fed.log))
+    pub fn without_ids(&self, workflow: &str) -> &[String] {
+        let of = OfRun { run: &self.fed.public, workflow };
+        self.without_ids.get_or_init(|| without_ids(of, &self.fed.log))
     }
 
     /// Notifications of this row for a caller of the same organisation.

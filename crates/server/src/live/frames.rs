@@ -1,7 +1,7 @@
 //! Events as stream text (`text/event-stream`), and the cursor of a client.
 
 use crate::error::Problem;
-use crate::view::Event;
+use crate::view::{Event, OfRun};
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use serde::Serialize;
@@ -25,9 +25,9 @@ pub enum Turn {
 }
 
 /// Uses the run's version and the number of the event as ids. Events up to `seen` are left out.
-pub fn by_version(run: &str, log: &StoredLog, seen: Option<usize>) -> Frames {
+pub fn by_version(of: OfRun<'_>, log: &StoredLog, seen: Option<usize>) -> Frames {
     let (mut text, mut turn) = (String::new(), None);
-    for (n, event) in Event::of_row(run, log).iter().enumerate() {
+    for (n, event) in Event::of_row(of, log).iter().enumerate() {
         match event.kind.as_str() {
             "ended" => {
                 let status = event.fact.get("status").and_then(|status| status.as_str());
@@ -44,8 +44,8 @@ pub fn by_version(run: &str, log: &StoredLog, seen: Option<usize>) -> Frames {
 }
 
 /// The events of a row without ids, which differ between clients.
-pub fn without_ids(run: &str, log: &StoredLog) -> Vec<String> {
-    Event::of_row(run, log).iter().map(|event| named(&event.kind, event)).collect()
+pub fn without_ids(of: OfRun<'_>, log: &StoredLog) -> Vec<String> {
+    Event::of_row(of, log).iter().map(|event| named(&event.kind, event)).collect()
 }
 
 /// Events of the log of all runs, with the client's progress as ids. Events up to `seen` are left out.
@@ -173,6 +173,8 @@ mod tests {
     use stepwell_core::time::Time;
     use stepwell_store::{LogRow, Version};
 
+    const OF: OfRun<'static> = OfRun { run: "run_1", workflow: "it" };
+
     fn log(facts: &str) -> StoredLog {
         let row = LogRow { at: Time(0), facts: facts.into(), payloads: String::new(), hash: [0; 32] };
         StoredLog { version: Version(3), position: Position::new(0, 70), row }
@@ -181,15 +183,15 @@ mod tests {
     #[test]
     fn a_reader_that_stopped_within_a_row_gets_the_rest_of_it() {
         let log = log(r#"[{"type":"started","expires":5},{"type":"skipped","step":"a\n"}]"#);
-        let all = by_version("run_1", &log, None);
+        let all = by_version(OF, &log, None);
         let text = std::str::from_utf8(&all.text).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines[0], lines[1], lines[3]), ("id: 3.0", "event: started", ""));
         assert_eq!((lines[4], lines[5], lines.len()), ("id: 3.1", "event: skipped", 8));
         let reached = Reached { progress: Progress::from_iter([log.position]), row: Some(log.position) };
-        let rest = by_progress(&without_ids("run_1", &log), &reached, Some(0));
+        let rest = by_progress(&without_ids(OF, &log), &reached, Some(0));
         assert!(rest.starts_with(b"id: 70.1\nevent: skipped\ndata: {"));
-        assert!(by_version("run_1", &log, Some(1)).text.is_empty());
+        assert!(by_version(OF, &log, Some(1)).text.is_empty());
     }
 
     #[test]
@@ -205,7 +207,7 @@ mod tests {
     #[test]
     fn the_last_turn_of_a_row_counts() {
         let ended = r#"{"type":"ended","status":"failed"}"#;
-        let check = |facts: &str, turn| assert_eq!(by_version("run_1", &log(facts), None).turn, turn, "{facts}");
+        let check = |facts: &str, turn| assert_eq!(by_version(OF, &log(facts), None).turn, turn, "{facts}");
         check(&format!("[{ended}]"), Some(Turn::Ended("failed".into())));
         check(&format!(r#"[{ended},{{"type":"retried"}}]"#), Some(Turn::GoesOn));
         check(r#"[{"type":"started"}]"#, None);

@@ -104,6 +104,7 @@ impl State {
 /// The attributes of a run that decide which watchers receive its events.
 pub(super) struct About {
     pub workflow: String,
+    pub name: String,
     pub test: bool,
     pub gates: Gates,
 }
@@ -223,7 +224,7 @@ impl Hub {
         let Some(row) = log.run(run).await? else { return Ok(None) };
         let Some(definition) = log.definition(row.definition).await? else { return Ok(None) };
         let gates = log.gates_of(&row).await?;
-        let about = Arc::new(About { workflow: definition.workflow, test: row.test, gates });
+        let about = Arc::new(About { workflow: definition.workflow, name: definition.name, test: row.test, gates });
         let mut known = self.known();
         if known.len() >= MOST_KNOWN {
             known.clear();

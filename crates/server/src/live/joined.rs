@@ -109,6 +109,8 @@ impl Joined {
             }
             StoredFact::Ended { .. }
             | StoredFact::Created { .. }
+            | StoredFact::Scheduled { .. }
+            | StoredFact::Due
             | StoredFact::Started { .. }
             | StoredFact::Opened { .. }
             | StoredFact::Closed { .. }
@@ -149,19 +151,17 @@ struct Messages<'v> {
 impl Messages<'_> {
     fn step(&mut self, path: &str, status: &str, result: StepResult) {
         let StepResult { output, error } = result;
-        let data = json!({
+        let mut data = json!({
             "instanceID": &*self.view.id, "nodeID": path, "status": status, "output": output, "error": error,
         });
+        if let Some(variable) = self.steps.get(path).and_then(|step| step.variable.as_deref()) {
+            data["outputVariable"] = variable.into();
+        }
         self.texts.push(message("workflow_node_update", &data));
     }
 
     fn run(&mut self, status: &str) {
-        let view = self.view;
-        let done = view.tasks.iter().filter_map(|step| Some((step.path.clone(), step.output.clone()?)));
-        let context = json!({
-            "input": view.input, "nodes": done.collect::<Map<_, _>>(), "output": view.output, "error": view.error,
-        });
-        let data = json!({"instanceID": &*view.id, "status": status, "contextData": context});
+        let data = json!({"instanceID": &*self.view.id, "status": status, "contextData": context(self.view)});
         self.texts.push(message("workflow_status_update", &data));
     }
 
@@ -173,6 +173,28 @@ impl Messages<'_> {
         }
         step.attempts.iter().find(|of| of.attempt == attempt)?.output.clone()
     }
+}
+
+/// The `ctx` variables, the last write of each, and what every run has.
+pub fn context(view: &RunView) -> Value {
+    let mut context = Map::new();
+    let mut named: Vec<&StepView> =
+        view.tasks.iter().filter(|step| step.variable.is_some() && step.finished_at.is_some()).collect();
+    named.sort_by_key(|step| step.finished_at);
+    for step in named {
+        let name = step.variable.as_deref().unwrap_or_default().to_string();
+        match (&step.error, &step.output) {
+            (Some(error), _) => drop(context.insert(name, json!({"error": error}))),
+            (None, Some(output)) => drop(context.insert(name, output.clone())),
+            (None, None) => {}
+        }
+    }
+    let done = view.tasks.iter().filter_map(|step| Some((step.path.clone(), step.output.clone()?)));
+    context.insert("input".into(), view.input.clone());
+    context.insert("nodes".into(), Value::Object(done.collect()));
+    context.insert("output".into(), json!(view.output));
+    context.insert("error".into(), json!(view.error));
+    Value::Object(context)
 }
 
 pub fn message(event: &str, data: &Value) -> String {

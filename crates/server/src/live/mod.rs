@@ -22,6 +22,7 @@ mod socket;
 mod stream;
 
 pub use hub::{Hub, Settings};
+pub(crate) use joined::context;
 pub(crate) use run::find;
 
 use crate::app::App;

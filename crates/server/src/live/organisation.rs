@@ -1,15 +1,18 @@
 //! The events of all runs of an organisation, from now on or from a client's cursor.
 
 use super::frames::{Reached, by_progress, named, stopped, without_ids};
+use super::hub::About;
 use super::stream::{Credentials, Next, Over, Stream};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Params;
 use crate::error::Problem;
 use crate::rest::Problems;
+use crate::view::OfRun;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
+use std::sync::Arc;
 use stepwell_engine::Caller;
 use stepwell_engine::commands::Right;
 use stepwell_store::{Fed, Position};
@@ -111,9 +114,13 @@ impl Events {
             let last = rows.len() < PAGE as usize;
             for fed in rows {
                 self.take(fed.log.position);
-                if self.wants(&fed).await? {
+                if let Some(about) = self.wanted(&fed).await? {
                     let seen = self.partly.filter(|(row, _)| *row == fed.log.position).map(|(_, seen)| seen);
-                    let text = by_progress(&without_ids(&fed.public, &fed.log), &self.reached, seen);
+                    let text = by_progress(
+                        &without_ids(OfRun { run: &fed.public, workflow: &about.name }, &fed.log),
+                        &self.reached,
+                        seen,
+                    );
                     self.stream.rows(text, None).await?;
                 }
             }
@@ -145,8 +152,8 @@ impl Events {
                     continue;
                 }
                 self.take(position);
-                if self.wants(&row.fed).await? {
-                    let text = by_progress(row.without_ids(), &self.reached, None);
+                if let Some(about) = self.wanted(&row.fed).await? {
+                    let text = by_progress(row.without_ids(&about.name), &self.reached, None);
                     self.stream.rows(text, row.since).await?;
                     // Without an id: notifications are not repeated after a reconnect.
                     for message in row.announced(&self.stream.watch.hub, &self.caller).await {
@@ -162,12 +169,13 @@ impl Events {
         self.reached.row = Some(position);
     }
 
-    async fn wants(&self, fed: &Fed) -> Result<bool, Over> {
+    /// What is known of the run, if the client wants its events.
+    async fn wanted(&self, fed: &Fed) -> Result<Option<Arc<About>>, Over> {
         if fed.org != self.caller.org {
-            return Ok(false);
+            return Ok(None);
         }
         let about = self.stream.watch.hub.about(fed.run).await?;
         let ours = |workflow: &String| self.workflow.as_ref().is_none_or(|wanted| wanted == workflow);
-        Ok(about.is_some_and(|about| (self.tests || !about.test) && ours(&about.workflow)))
+        Ok(about.filter(|about| (self.tests || !about.test) && ours(&about.workflow)))
     }
 }

@@ -7,6 +7,7 @@ use crate::auth::Auth;
 use crate::body::Params;
 use crate::error::Problem;
 use crate::rest::Problems;
+use crate::view::OfRun;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -105,10 +106,13 @@ impl Events {
 
     /// Sends the rows in the store.
     async fn past(&mut self) -> Result<(), Over> {
+        let workflow = self.workflow().await?;
+        let (run, id) = (self.run.clone(), self.id);
         loop {
-            let rows = self.stream.app.engine.log().tail(self.id, Version(self.at), PAGE).await?;
+            let rows = self.stream.app.engine.log().tail(id, Version(self.at), PAGE).await?;
             for row in &rows {
-                let frames = by_version(&self.run, row, self.cursor.seen_of(row.version.0));
+                let frames =
+                    by_version(OfRun { run: &run, workflow: &workflow }, row, self.cursor.seen_of(row.version.0));
                 self.stream.rows(frames.text.clone(), None).await?;
                 self.passed(row.version, frames.turn);
             }
@@ -118,8 +122,15 @@ impl Events {
         }
     }
 
+    /// The name of the run's workflow.
+    async fn workflow(&self) -> Result<String, Over> {
+        let about = self.stream.watch.hub.about(self.id).await?;
+        Ok(about.map(|about| about.name.clone()).unwrap_or_default())
+    }
+
     /// Sends new rows until some were missed.
     async fn live(&mut self) -> Result<(), Over> {
+        let workflow = self.workflow().await?;
         loop {
             let batch = match self.stream.next().await? {
                 Next::Batch(batch) => batch,
@@ -142,7 +153,7 @@ impl Events {
                 if version.0 > self.at + 1 {
                     return Ok(());
                 }
-                let frames = row.by_version();
+                let frames = row.by_version(&workflow);
                 self.stream.rows(frames.text.clone(), row.since).await?;
                 self.passed(version, frames.turn.clone());
             }

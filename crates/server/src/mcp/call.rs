@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stepwell_engine::commands::{self as engine, Decision, Source, State, Trigger, WorkflowQuery};
+use stepwell_engine::commands::{self as engine, Decision, Source, State, Trigger, When, WorkflowQuery};
 use stepwell_engine::schema::OwnSchema;
 use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
@@ -56,6 +56,8 @@ struct Start {
     idempotency_key: Option<String>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
+    at: Option<String>,
+    delay: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -205,6 +207,9 @@ impl Call<'_> {
         let mut trigger = Trigger::new(&start.workflow, input);
         trigger.key = start.idempotency_key.as_deref();
         trigger.labels = start.labels;
+        trigger.when = When::parse(start.at.as_deref(), start.delay.as_deref())?;
+        // A scheduled run does not end soon.
+        let wait = if trigger.when.is_some() { Duration::ZERO } else { wait };
         self.begin(trigger, wait).await
     }
 

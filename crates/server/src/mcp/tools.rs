@@ -144,6 +144,9 @@ impl Named {
                 "idempotency_key": {"type": "string", "minLength": 1, "maxLength": 255,
                     "description": "The same key with the same input starts only one run: pass one to retry safely"},
                 "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                "at": {"type": "string", "description":
+                    "When the run begins, such as 2026-12-24T18:00:00+01:00; until then it is scheduled"},
+                "delay": {"type": "string", "description": "How long until the run begins, such as 90m; instead of at"},
             }),
             Named::Status => json!({
                 "run_id": run_id,
@@ -152,7 +155,7 @@ impl Named {
             }),
             Named::ListRuns => json!({
                 "status": {"type": "array", "items": {"type": "string", "enum":
-                    ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"]}},
+                    ["scheduled", "queued", "running", "paused", "completed", "failed", "cancelled", "timeout"]}},
                 "workflow": {"type": "string", "description": "Name or id"},
                 "limit": limit,
                 "cursor": cursor,
@@ -245,7 +248,8 @@ pub fn run_schema() -> Value {
         "run_id": {"type": "string"},
         "workflow": {"type": "string"},
         "workflow_version": {"type": "integer"},
-        "status": {"type": "string", "description": "queued, running, paused, completed, failed, cancelled or timeout"},
+        "status": {"type": "string", "description":
+            "scheduled, queued, running, paused, completed, failed, cancelled or timeout"},
         "finished": {"type": "boolean"},
         "output": {"description": "The run's result, once it has one"},
         "error": {"anyOf": [{"type": "object"}, {"type": "null"}]},

@@ -206,6 +206,8 @@ impl Collector {
                 }
             }
             LogFact::Created { .. }
+            | LogFact::Scheduled { .. }
+            | LogFact::Due
             | LogFact::Started { .. }
             | LogFact::Held { .. }
             | LogFact::Unsure { .. }

@@ -13,6 +13,7 @@ use axum::http::header::{ETAG, IF_MATCH};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use stepwell_core::outline::outline;
 use stepwell_core::time::Time;
 use stepwell_engine::commands::{self as engine, Right, Source, WorkflowQuery};
 use stepwell_engine::{Caller, Checked, Compiled, Error};
@@ -28,6 +29,8 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(version))
         .routes(routes!(schedule))
         .routes(routes!(schedules))
+        .routes(routes!(add_schedule))
+        .routes(routes!(remove_schedule))
         .routes(routes!(restore))
         .routes(routes!(pause))
         .routes(routes!(resume))
@@ -46,6 +49,8 @@ struct Filters {
     q: Option<String>,
     /// Deleted workflows instead of the others, latest deletion first.
     deleted: Option<bool>,
+    /// What each workflow has besides: `definition`, `graph` or both, separated by commas
+    include: Option<String>,
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// `next` of the previous page
@@ -54,12 +59,13 @@ struct Filters {
 
 /// The workflows of the organisation, by name
 #[utoipa::path(get, path = "/api/v1/workflows", tag = "workflows", params(Filters), responses(
-    (status = 200, description = "A page of workflows", body = Page<WorkflowSummary>), Problems))]
+    (status = 200, description = "A page of workflows", body = Page<ListedWorkflow>), Problems))]
 async fn list(
     State(app): State<App>,
     Auth(caller): Auth,
     Params(filters): Params<Filters>,
-) -> Answer<Reply<Page<WorkflowSummary>>> {
+) -> Answer<Reply<Page<ListedWorkflow>>> {
+    let include = Include::parse(filters.include.as_deref())?;
     let query = WorkflowQuery {
         text: filters.q,
         labels: filters.label.iter().flat_map(|labels| labels.split(',')).map(str::to_string).collect(),
@@ -67,7 +73,34 @@ async fn list(
         cursor: filters.cursor,
         limit: page_size(filters.limit, 50)?,
     };
-    Ok(Reply(app.engine.workflows(&caller).page(query).await?.into()))
+    let page = app.engine.workflows(&caller).page(query).await?;
+    let listed = page.workflows.iter().map(|(compiled, state)| ListedWorkflow {
+        definition: include.definition.then(|| definition_value(compiled)),
+        graph: include.graph.then(|| GraphView::new(outline(&compiled.definition), compiled.row.version)),
+        summary: WorkflowSummary::new(compiled, state),
+    });
+    Ok(Reply(Page { data: listed.collect(), next: page.next }))
+}
+
+/// What a list of workflows includes besides the summaries.
+#[derive(Clone, Copy, Default)]
+struct Include {
+    definition: bool,
+    graph: bool,
+}
+
+impl Include {
+    fn parse(text: Option<&str>) -> Answer<Include> {
+        let mut include = Include::default();
+        for name in text.into_iter().flat_map(|text| text.split(',')).map(str::trim).filter(|name| !name.is_empty()) {
+            match name {
+                "definition" => include.definition = true,
+                "graph" => include.graph = true,
+                _ => return Err(Problem::input("include", format!("{name:?} is not one of definition, graph"))),
+            }
+        }
+        Ok(include)
+    }
 }
 
 /// Create a workflow from a definition in JSON or YAML, in any dialect
@@ -295,6 +328,34 @@ async fn schedule(
 async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ScheduleSummary>>> {
     let all = app.engine.workflows(&caller).schedules().await?;
     Ok(Reply(all.into_iter().map(ScheduleSummary::from).collect::<Vec<_>>().into()))
+}
+
+/// Start a workflow again and again, besides what its definition says
+///
+/// The schedule belongs to the caller: its runs have the rights that the caller has at that time. New versions of the
+/// workflow leave it alone; deleting the workflow removes it.
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/schedules", tag = "workflows",
+    params(("id" = String, Path, description = "Id or name")), request_body = NewSchedule, responses(
+        (status = 201, description = "Added", body = Data<ScheduleSummary>), Problems))]
+async fn add_schedule(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(id): Path<String>,
+    Json(schedule, ..): Json<NewSchedule>,
+) -> Answer<(StatusCode, Reply<Data<ScheduleSummary>>)> {
+    let added = app.engine.workflows(&caller).add_schedule(&id, &schedule.written()).await?;
+    Ok((StatusCode::CREATED, Reply(Data { data: added.into() })))
+}
+
+/// Remove a schedule that was added with a request; its runs continue
+///
+/// Schedules of a definition go with the definition.
+#[utoipa::path(delete, path = "/api/v1/schedules/{id}", tag = "workflows",
+    params(("id" = String, Path, description = "Id of the schedule")), responses(
+        (status = 204, description = "Removed"), Problems))]
+async fn remove_schedule(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<StatusCode> {
+    app.engine.workflows(&caller).remove_schedule(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Hold new runs of a workflow, or of one concurrency key: they are accepted and wait in the queue

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use stepwell_engine::commands as engine;
 use utoipa::ToSchema;
 
+/// Steps in the view of a run.
+const MAX_TASKS: usize = 1_000;
+
 /// A run in full.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Run {
@@ -18,14 +21,30 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Instant, required = false)]
     pub workflow_deleted_at: Option<Instant>,
-    /// queued, running, paused, completed, failed, cancelled or timeout.
+    /// scheduled, queued, running, paused, completed, failed, cancelled or timeout.
     pub status: String,
     pub created_by: String,
     pub created_at: Instant,
+    /// When it begins or began, if it was scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Instant, required = false)]
+    pub scheduled_for: Option<Instant>,
     #[serde(default)]
     pub started_at: Option<Instant>,
     #[serde(default)]
     pub finished_at: Option<Instant>,
+    /// When it times out, or would have: `max_duration` after its start or its last retry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Instant, required = false)]
+    pub expires_at: Option<Instant>,
+    /// Who or what started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = StartedBy, required = false)]
+    pub started_by: Option<StartedBy>,
+    /// The user who retried it last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub retried_by: Option<String>,
     #[schema(value_type = serde_json::Value)]
     pub input: Value,
     #[serde(default)]
@@ -42,6 +61,10 @@ pub struct Run {
     /// By name; steps inside loops by path, such as `each[3].charge`.
     #[schema(value_type = BTreeMap<String, Step>)]
     pub tasks: Steps,
+    /// The cursor of the further steps in `GET /runs/{run}/steps`: `tasks` has the first 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub tasks_next: Option<String>,
     pub labels: BTreeMap<String, String>,
     /// Increases with each retry of the run.
     pub generation: u32,
@@ -62,6 +85,46 @@ pub struct Run {
 pub struct ParentStep {
     pub run_id: String,
     pub step: String,
+}
+
+/// Who or what started a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct StartedBy {
+    pub user: String,
+    /// The API key that was used, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = StartedWith, required = false)]
+    pub key: Option<StartedWith>,
+    /// request, schedule, webhook, run (a step of another run) or test.
+    pub how: String,
+    /// Id of the schedule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub schedule: Option<String>,
+}
+
+/// The key that started a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct StartedWith {
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub name: Option<String>,
+    /// It is an agent's key.
+    pub agent: bool,
+}
+
+impl From<engine::StartedBy> for StartedBy {
+    fn from(by: engine::StartedBy) -> StartedBy {
+        let key = by.key.map(|key| StartedWith { id: key.id, name: key.name, agent: key.agent });
+        StartedBy { user: by.user, key, how: name_of(&by.how), schedule: by.schedule }
+    }
+}
+
+/// The name of a unit variant.
+fn name_of(variant: &impl Serialize) -> String {
+    let name = serde_json::to_value(variant).ok();
+    name.and_then(|name| Some(name.as_str()?.to_string())).unwrap_or_default()
 }
 
 /// Steps in the order of the definition.
@@ -108,6 +171,22 @@ pub struct Step {
     pub output: Option<Value>,
     #[serde(default)]
     pub error: Option<ErrorView>,
+    /// Headers of the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = BTreeMap<String, String>, required = false)]
+    pub headers: Option<Value>,
+    /// The URL that ends its wait; only for callers who may deliver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub callback_url: Option<String>,
+    /// The run that its last attempt started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub child_run_id: Option<String>,
+    /// Who has approved a call that a policy held. The answers to a gate are in its output.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub approvals: Vec<GivenApproval>,
     /// The lines that the step's code wrote with `console`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
@@ -120,9 +199,27 @@ pub struct Step {
 pub struct Attempt {
     pub attempt: u32,
     pub status: String,
+    /// Why it did not succeed: lost (its process died), timeout, refused (by rights or a policy) or failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub reason: Option<String>,
     pub started_at: Instant,
     #[serde(default)]
     pub finished_at: Option<Instant>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = i64, required = false)]
+    pub duration_ms: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u16, required = false)]
+    pub status_code: Option<u16>,
+    /// Headers of the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = BTreeMap<String, String>, required = false)]
+    pub headers: Option<Value>,
+    /// The run that it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub child_run_id: Option<String>,
     #[serde(default)]
     #[schema(value_type = serde_json::Value)]
     pub output: Option<Value>,
@@ -130,6 +227,16 @@ pub struct Attempt {
     pub error: Option<ErrorView>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
+}
+
+/// An approval of a call that a policy held.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct GivenApproval {
+    pub by: String,
+    pub comment: Option<String>,
+    #[schema(value_type = serde_json::Value)]
+    pub data: Value,
 }
 
 /// A line written by code.
@@ -153,7 +260,7 @@ pub struct ErrorView {
 pub struct Waiting {
     /// Path of the step; empty for the run itself.
     pub step: String,
-    /// queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run).
+    /// start (its time), queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run).
     #[serde(rename = "for")]
     pub what: String,
     #[serde(default)]
@@ -205,15 +312,39 @@ pub fn labels(labels: &[String]) -> BTreeMap<String, String> {
     labels.iter().filter_map(split).collect()
 }
 
+/// Leaves the first steps. Returns the cursor of the others, if there are any.
+pub fn cut_steps(steps: &mut Vec<(String, Step)>, most: usize) -> Option<String> {
+    if steps.len() <= most {
+        return None;
+    }
+    steps.truncate(most);
+    steps.last().map(|(path, _)| path.clone())
+}
+
+/// With the first steps of a long run.
 impl From<engine::RunView> for Run {
     fn from(view: engine::RunView) -> Run {
+        let mut run = Run::whole(view);
+        run.tasks_next = cut_steps(&mut run.tasks.0, MAX_TASKS);
+        run
+    }
+}
+
+impl Run {
+    /// With all its steps.
+    pub fn whole(view: engine::RunView) -> Run {
         let id = view.id.to_string();
         let step = |step: engine::StepView| {
             let attempt = |attempt: engine::AttemptView| Attempt {
                 attempt: attempt.attempt,
                 status: attempt.status,
+                reason: attempt.reason.map(Into::into),
                 started_at: attempt.started_at.into(),
                 finished_at: attempt.finished_at.map(Instant),
+                duration_ms: attempt.duration_ms,
+                status_code: attempt.status_code,
+                headers: attempt.headers,
+                child_run_id: attempt.child_run,
                 output: attempt.output,
                 error: attempt.error.map(error),
                 log: log(attempt.log),
@@ -231,6 +362,10 @@ impl From<engine::RunView> for Run {
                 input: step.input,
                 output: step.output,
                 error: step.error.map(error),
+                headers: step.headers,
+                callback_url: step.callback_url,
+                child_run_id: step.child_run,
+                approvals: step.approvals.into_iter().filter_map(|said| serde_json::from_value(said).ok()).collect(),
                 log: log(step.log),
                 attempts: step.attempts.into_iter().map(attempt).collect(),
             };
@@ -239,10 +374,7 @@ impl From<engine::RunView> for Run {
         let warned = |warning: engine::RunWarning| Warning { step: warning.step, message: warning.message };
         let waiting = view.waiting_for.into_iter().map(|wait| Waiting {
             step: wait.step,
-            what: serde_json::to_value(wait.what)
-                .ok()
-                .and_then(|what| Some(what.as_str()?.to_string()))
-                .unwrap_or_default(),
+            what: name_of(&wait.what),
             since: wait.since.map(Instant),
             until: wait.until.map(Instant),
             moved_on_by: wait.moved_on_by.into(),
@@ -256,8 +388,12 @@ impl From<engine::RunView> for Run {
             status: view.status.into(),
             created_by: view.created_by,
             created_at: view.created_at.into(),
+            scheduled_for: view.scheduled_for.map(Instant),
             started_at: view.started_at.map(Instant),
             finished_at: view.finished_at.map(Instant),
+            expires_at: view.expires_at.map(Instant),
+            started_by: Some(view.started_by.into()),
+            retried_by: view.retried_by.as_deref().map(Into::into),
             input: view.input,
             output: view.output,
             error: view.error.map(error),
@@ -270,6 +406,7 @@ impl From<engine::RunView> for Run {
             erased_at: view.erased_at.map(Instant),
             parent: view.parent.map(|parent| ParentStep { run_id: parent.run, step: parent.step }),
             tasks: Steps(view.tasks.into_iter().map(step).collect()),
+            tasks_next: None,
             id,
         }
     }

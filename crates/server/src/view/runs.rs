@@ -21,6 +21,10 @@ pub struct RunSummary {
     pub status: String,
     pub created_by: String,
     pub created_at: Instant,
+    /// When a scheduled run begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Instant, required = false)]
+    pub scheduled_for: Option<Instant>,
     #[serde(default)]
     pub started_at: Option<Instant>,
     #[serde(default)]
@@ -32,7 +36,8 @@ pub struct RunSummary {
 
 impl From<engine::RunSummary> for RunSummary {
     fn from(summary: engine::RunSummary) -> RunSummary {
-        let engine::RunSummary { row, workflow_id, workflow, workflow_version, workflow_deleted_at } = summary;
+        let engine::RunSummary { row, workflow_id, workflow, workflow_version, workflow_deleted_at, scheduled_for } =
+            summary;
         RunSummary {
             id: row.public,
             workflow,
@@ -42,6 +47,7 @@ impl From<engine::RunSummary> for RunSummary {
             status: row.status,
             created_by: row.by,
             created_at: row.created.into(),
+            scheduled_for: scheduled_for.map(Instant),
             started_at: row.started.map(Instant),
             finished_at: row.finished.map(Instant),
             labels: labels(&row.labels),
@@ -122,10 +128,14 @@ pub struct Triggered {
     pub workflow: String,
     pub workflow_version: u32,
     pub status: String,
-    // Missing while the run is queued.
+    // Missing while the run is scheduled or queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Instant, required = false)]
     pub started_at: Option<Instant>,
+    /// When a scheduled run begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Instant, required = false)]
+    pub scheduled_for: Option<Instant>,
 }
 
 impl Triggered {
@@ -136,7 +146,8 @@ impl Triggered {
             workflow: started.workflow.clone(),
             workflow_version: started.version,
             status: started.status.clone(),
-            started_at: (started.status != "queued").then_some(at),
+            started_at: (!matches!(&*started.status, "queued" | "scheduled")).then_some(at),
+            scheduled_for: started.scheduled.map(Instant),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Workflows, their versions and their triggers.
 
-use super::{Instant, Page};
+use super::{GraphView, Instant, Page};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use stepwell_core::definition::Trigger;
@@ -83,6 +83,26 @@ impl WorkflowSummary {
     }
 }
 
+/// A workflow as a list has it.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+pub struct ListedWorkflow {
+    #[serde(flatten)]
+    pub summary: WorkflowSummary,
+    /// The parsed source, if `include` asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = serde_json::Value, required = false)]
+    pub definition: Option<serde_json::Value>,
+    /// Its steps and edges, if `include` asks for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = GraphView, required = false)]
+    pub graph: Option<GraphView>,
+}
+
+/// The parsed source of a workflow.
+pub fn definition_value(compiled: &Compiled) -> serde_json::Value {
+    stepwell_formats::document(compiled.row.source.as_bytes(), None).unwrap_or_default()
+}
+
 impl From<WorkflowPage> for Page<WorkflowSummary> {
     fn from(page: WorkflowPage) -> Page<WorkflowSummary> {
         let data = page.workflows.iter().map(|(compiled, state)| WorkflowSummary::new(compiled, state));
@@ -131,7 +151,7 @@ pub struct Workflow {
 impl Workflow {
     pub fn new(compiled: &Compiled, state: &State, webhooks: Vec<String>) -> Workflow {
         let graph = &compiled.definition.graph;
-        let definition = stepwell_formats::document(compiled.row.source.as_bytes(), None).unwrap_or_default();
+        let definition = definition_value(compiled);
         Workflow {
             dialect: graph.dialect.name().into(),
             source: compiled.row.source.clone(),
@@ -220,6 +240,40 @@ pub struct PauseRequest {
     pub key: Option<serde_json::Value>,
 }
 
+/// A schedule to add: the fields of a `cron` trigger.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewSchedule {
+    /// Such as `0 8 * * 1-5` or `@daily`.
+    pub cron: String,
+    /// UTC if omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// The input of each run; `{}` if omitted.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    #[schema(value_type = serde_json::Value, required = false)]
+    pub input: serde_json::Value,
+    /// While the run of an earlier time is unfinished: `allow` (the default), `skip` or `cancel`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<String>,
+    /// What to do with missed times: `none`, `last` (the default) or `all`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catch_up: Option<String>,
+    /// What to do with a time that a clock change skips: `run` (the default) or `skip`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_skipped: Option<String>,
+    /// What to do with a time that occurs twice: `once` or `twice`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_repeated: Option<String>,
+}
+
+impl NewSchedule {
+    /// As a definition has it.
+    pub fn written(&self) -> serde_json::Value {
+        serde_json::json!(self)
+    }
+}
+
 /// A schedule and its next ticks.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleSummary {
@@ -230,6 +284,10 @@ pub struct ScheduleSummary {
     pub cron: Option<String>,
     #[serde(default)]
     pub timezone: Option<String>,
+    /// The user who added it with a request, and whose rights its runs have. Missing for triggers of the definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub by: Option<String>,
     /// Up to ten.
     pub next: Vec<Instant>,
     #[serde(default)]
@@ -246,6 +304,7 @@ impl From<ScheduleView> for ScheduleSummary {
         ScheduleSummary {
             id: view.id,
             workflow: view.workflow,
+            by: view.by,
             timezone: view.cron.as_ref().map(|cron| cron.timezone.clone().unwrap_or_else(|| "UTC".into())),
             cron: view.cron.map(|cron| cron.expression),
             next: view.next.into_iter().map(Instant).collect(),

@@ -83,7 +83,7 @@ impl Unique {
 
 impl State {
     pub fn open_runs(&self, org: OrgId) -> u64 {
-        let open = |row: &&RunRow| row.org == org && !row.test && row.finished.is_none();
+        let open = |row: &&RunRow| row.org == org && !row.test && row.finished.is_none() && row.status != "scheduled";
         self.runs.values().map(|run| &run.row).filter(open).count() as u64
     }
 

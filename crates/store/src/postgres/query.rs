@@ -10,7 +10,7 @@ use stepwell_core::value::ValueId;
 use tokio_postgres::Row;
 
 /// Statuses of unfinished runs.
-const OPEN: [&str; 3] = ["queued", "running", "paused"];
+const OPEN: [&str; 4] = ["scheduled", "queued", "running", "paused"];
 
 /// Bytes of payloads that one statement returns, so that it takes no longer than a statement may. Payloads beyond that
 /// are read in further statements.

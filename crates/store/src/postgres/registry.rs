@@ -103,7 +103,8 @@ impl PgStore {
 }
 
 pub async fn open_runs(db: &Session, org: OrgId) -> DbResult<u64> {
-    let sql = "SELECT count(*) FROM workflow_runs WHERE org = $1 AND NOT test AND finished_at IS NULL";
+    let sql = "SELECT count(*) FROM workflow_runs
+               WHERE org = $1 AND NOT test AND finished_at IS NULL AND status <> 'scheduled'";
     Ok(db.one(sql, args![org.0]).await?.map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
 }
 

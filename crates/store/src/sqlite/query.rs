@@ -409,7 +409,7 @@ pub fn gates(db: &Connection, org: OrgId, after: (i64, String), limit: u32) -> r
 pub const RUN_IS_OPEN: &str = "finished_at IS NULL";
 
 /// Statuses of unfinished runs.
-const OPEN: [&str; 3] = ["queued", "running", "paused"];
+const OPEN: [&str; 4] = ["scheduled", "queued", "running", "paused"];
 
 pub fn runs(db: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunRow>> {
     let mut sql = format!("SELECT {RUN_COLUMNS} FROM workflow_runs WHERE org = ?1 AND test = ?2 AND id < ?3");

@@ -110,7 +110,10 @@ pub fn in_savepoint<T>(
 }
 
 pub fn open_runs(db: &Connection, org: OrgId) -> rusqlite::Result<u64> {
-    let sql = format!("SELECT count(*) FROM workflow_runs WHERE org = ?1 AND test = 0 AND {RUN_IS_OPEN}");
+    let sql = format!(
+        "SELECT count(*) FROM workflow_runs WHERE org = ?1 AND test = 0 AND {RUN_IS_OPEN}
+                         AND status <> 'scheduled'"
+    );
     db.prepare_cached(&sql)?.query_row([org.0], |row| row.get(0).map(i64::unsigned_abs))
 }
 

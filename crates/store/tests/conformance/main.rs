@@ -143,6 +143,7 @@ macro_rules! suites {
             descendants_are_counted_by_root_and_limited,
             concurrent_children_do_not_exceed_the_limit_of_descendants,
             a_full_plan_lets_each_run_have_one_child_at_a_time,
+            a_scheduled_run_counts_as_open_once_it_is_due,
             the_count_of_descendants_goes_with_its_root,
             an_expired_unique_key_is_not_found,
         ]);)*

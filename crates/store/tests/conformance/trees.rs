@@ -1,6 +1,6 @@
 //! Child runs: limits of a root's descendants and of open runs.
 
-use crate::sample::{accepted, commit, create, finish, unique};
+use crate::sample::{ORG, accepted, commit, create, finish, head, next, unique};
 use stepwell_core::time::Time;
 use stepwell_store::*;
 
@@ -68,6 +68,19 @@ pub async fn a_full_plan_lets_each_run_have_one_child_at_a_time(store: &dyn Stor
     // There is room for one run of any kind.
     accepted(store, root).await;
     assert_eq!(commit(store, child(8, 1, 1, limit)).await, Err(Refused::TooManyOpen));
+}
+
+pub async fn a_scheduled_run_counts_as_open_once_it_is_due(store: &dyn Store) {
+    let status = |status: &str| Some(Head { status: status.into(), started: None, ..head(Time(1)) });
+    accepted(store, Commit { head: status("scheduled"), ..create(1) }).await;
+    let mut second = create(2);
+    second.create.as_mut().unwrap().most_open = Some(1);
+    accepted(store, second).await;
+    assert_eq!(store.open_runs(ORG).await.unwrap(), 1);
+    accepted(store, Commit { head: status("queued"), ..next(1, 1) }).await;
+    assert_eq!(store.open_runs(ORG).await.unwrap(), 2);
+    let listed = store.runs(RunFilter { status: vec!["scheduled".into()], ..RunFilter::all(ORG, 10) }).await.unwrap();
+    assert!(listed.is_empty());
 }
 
 pub async fn the_count_of_descendants_goes_with_its_root(store: &dyn Store) {

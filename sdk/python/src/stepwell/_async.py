@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 import httpx
@@ -83,6 +84,24 @@ class AsyncClient:
         """The schedules of one workflow, or of all."""
         return await self._do(calls.schedules(workflow))
 
+    async def add_schedule(
+        self,
+        workflow: str,
+        cron: str,
+        *,
+        timezone: str | None = None,
+        input: Json = None,
+        overlap: str | None = None,
+        catch_up: str | None = None,
+    ) -> Schedule:
+        """Starts the workflow again and again, with the rights of the caller."""
+        given = {"cron": cron, "timezone": timezone, "input": input, "overlap": overlap, "catch_up": catch_up}
+        return await self._do(calls.add_schedule(workflow, given))
+
+    async def remove_schedule(self, schedule: str) -> None:
+        """Removes a schedule that was added, by its id."""
+        await self._do(calls.remove_schedule(schedule))
+
     # Runs
 
     async def trigger(
@@ -92,10 +111,15 @@ class AsyncClient:
         *,
         idempotency_key: str | None = None,
         labels: Mapping[str, str] | None = None,
+        at: datetime | str | None = None,
+        delay: float | None = None,
     ) -> Started:
-        """Starts a run and returns as soon as it is on disk. The same key starts only one run."""
+        """Starts a run and returns as soon as it is on disk. The same key starts only one run.
+
+        With ``at``, or ``delay`` in seconds, the run begins later; until then it is ``scheduled``.
+        """
         given = {} if input is None else input
-        return await self._do(calls.trigger(workflow, given, idempotency_key, labels))
+        return await self._do(calls.trigger(workflow, given, idempotency_key, labels, at, delay))
 
     async def run(
         self,

@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import Any, Generic, TypeVar, cast
 from urllib.parse import quote
 
@@ -85,7 +86,12 @@ def check(given: str | bytes | Mapping[str, Json]) -> Call[None]:
 
 
 def start(
-    workflow: str, given: Json, key: str | None, labels: Mapping[str, str] | None, wait: float | None
+    workflow: str,
+    given: Json,
+    key: str | None,
+    labels: Mapping[str, str] | None,
+    wait: float | None,
+    when: Mapping[str, str | None] | None = None,
 ) -> Call[Any]:
     """A trigger always has an idempotency key, so that it can be repeated after a lost answer."""
     wait = None if wait is None else min(wait, LONGEST_WAIT)
@@ -93,7 +99,7 @@ def start(
         "POST",
         path("workflows", workflow, "trigger"),
         data,
-        query(label=labels, wait=None if wait is None else f"{max(wait, 0):g}s"),
+        query(label=labels, wait=None if wait is None else f"{max(wait, 0):g}s", **(when or {})),
         {"idempotency-key": key or f"sdk-{uuid.uuid4()}"},
         body(given),
         repeatable=True,
@@ -101,8 +107,17 @@ def start(
     )
 
 
-def trigger(workflow: str, given: Json, key: str | None, labels: Mapping[str, str] | None) -> Call[Started]:
-    return cast("Call[Started]", start(workflow, given, key, labels, None))
+def trigger(
+    workflow: str,
+    given: Json,
+    key: str | None,
+    labels: Mapping[str, str] | None,
+    at: datetime | str | None,
+    delay: float | None,
+) -> Call[Started]:
+    moment = at.astimezone(timezone.utc).isoformat() if isinstance(at, datetime) else at
+    when = {"at": moment, "delay": None if delay is None else f"{delay:g}s"}
+    return cast("Call[Started]", start(workflow, given, key, labels, None, when))
 
 
 def get_run(run: str) -> Call[Run]:
@@ -142,6 +157,15 @@ def delete_secret(name: str) -> Call[None]:
 def schedules(workflow: str | None) -> Call[list[Schedule]]:
     where = path("schedules") if workflow is None else path("workflows", workflow, "schedule")
     return Call("GET", where, data, repeatable=True)
+
+
+def add_schedule(workflow: str, given: Mapping[str, Json]) -> Call[Schedule]:
+    sent = {name: value for name, value in given.items() if value is not None}
+    return Call("POST", path("workflows", workflow, "schedules"), data, content=body(sent))
+
+
+def remove_schedule(schedule: str) -> Call[None]:
+    return Call("DELETE", path("schedules", schedule), nothing)
 
 
 def page(parts: tuple[str, ...], filters: dict[str, str], cursor: str | None) -> Call[Page[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, Literal, TypedDict, TypeVar
 
-RunStatus = Literal["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"]
+RunStatus = Literal["scheduled", "queued", "running", "paused", "completed", "failed", "cancelled", "timeout"]
 
 #: The statuses of a run that has ended. It can still be retried.
 ENDED: frozenset[str] = frozenset({"completed", "failed", "cancelled", "timeout"})
@@ -70,6 +70,7 @@ class Started(TypedDict, total=False):
     workflow_version: int
     status: RunStatus
     started_at: str
+    scheduled_for: str
 
 
 class Workflow(TypedDict, total=False):
@@ -103,6 +104,7 @@ class Schedule(TypedDict, total=False):
     workflow: str
     cron: str | None
     timezone: str | None
+    by: str
     next: list[str]
     last: str | None
     last_run_id: str | None

@@ -125,6 +125,8 @@ impl Steps {
             }
             Fact::Ended { .. } => return self.cancel(run, at),
             Fact::Created { .. }
+            | Fact::Scheduled { .. }
+            | Fact::Due
             | Fact::Started { .. }
             | Fact::Kept { .. }
             | Fact::Approved { .. }

@@ -31,7 +31,7 @@ impl Runs<'_> {
     /// Cancels all open runs that match. Needs the right to run.
     pub async fn cancel_all(&self, query: RunQuery, reason: Option<&str>) -> Result<BulkOutcome, Error> {
         self.caller.check(Right::Run)?;
-        let open = ["queued", "running", "paused"].map(String::from).to_vec();
+        let open = ["scheduled", "queued", "running", "paused"].map(String::from).to_vec();
         let query = RunQuery { status: restrict(query.status, open), ..query };
         self.each(query, Action::Cancel(reason)).await
     }

@@ -10,7 +10,7 @@ mod view;
 pub use bulk::BulkOutcome;
 pub use control::Retry;
 pub use read::{EventView, RunFilters, RunPage, RunQuery, RunSummary, page_size};
-pub use view::{AttemptView, ParentView, RunView, RunWarning, StepView};
+pub use view::{AttemptView, How, ParentView, RunView, RunWarning, StartedBy, StartedWith, StepView};
 
 pub(in crate::commands) use read::{find, find_with_right, load};
 
@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_core::approval::digest;
+use stepwell_core::time::{Millis, Time};
 use stepwell_store::{NewAudit, UniqueKey};
 
 /// Bytes of an idempotency key.
@@ -42,11 +43,52 @@ pub struct Trigger<'a> {
     pub key: Option<&'a str>,
     /// Labels in addition to the workflow's.
     pub labels: BTreeMap<String, String>,
+    /// When the run begins, if not at once.
+    pub when: Option<When>,
 }
+
+/// When a run begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    At(Time),
+    After(Millis),
+}
+
+impl When {
+    /// From the parameters `at` and `delay` of a request, of which it can have one.
+    pub fn parse(at: Option<&str>, delay: Option<&str>) -> Result<Option<When>, Error> {
+        match (at, delay) {
+            (None, None) => Ok(None),
+            (Some(_), Some(_)) => Err(invalid("at", "`at` and `delay` exclude each other")),
+            (Some(at), None) => match Time::parse(at) {
+                Some(at) => Ok(Some(When::At(at))),
+                None => Err(invalid("at", &format!("{at:?} is not a time such as 2026-12-24T18:00:00Z"))),
+            },
+            (None, Some(delay)) => match Millis::parse(delay) {
+                Some(delay) => Ok(Some(When::After(delay))),
+                None => Err(invalid("delay", &format!("{delay:?} is not a duration such as 90m or 3d"))),
+            },
+        }
+    }
+
+    fn time(self, now: Time) -> Result<Time, Error> {
+        let (name, at) = match self {
+            When::At(at) => ("at", at),
+            When::After(delay) => ("delay", now + delay.min(Millis(MAX_AHEAD.0 + 1))),
+        };
+        if at > now + MAX_AHEAD {
+            return Err(invalid(name, "a run can be scheduled at most 5 years ahead"));
+        }
+        Ok(at)
+    }
+}
+
+/// How far ahead a run can be scheduled.
+const MAX_AHEAD: Millis = Millis(5 * 366 * Millis::DAY.0);
 
 impl<'a> Trigger<'a> {
     pub fn new(workflow: &'a str, input: Value) -> Trigger<'a> {
-        Trigger { workflow, input, headers: None, query: None, key: None, labels: BTreeMap::new() }
+        Trigger { workflow, input, headers: None, query: None, key: None, labels: BTreeMap::new(), when: None }
     }
 }
 
@@ -79,14 +121,23 @@ impl Runs<'_> {
         let unique = trigger.key.map(|key| UniqueKey {
             scope: format!("trigger:{}", compiled.row.workflow),
             key: key.to_string(),
-            digest: digest(&trigger.input),
+            digest: match trigger.when {
+                None => digest(&trigger.input),
+                Some(When::At(at)) => digest(&json!({"input": &trigger.input, "at": at.to_string()})),
+                Some(When::After(delay)) => digest(&json!({"input": &trigger.input, "delay": delay.0})),
+            },
             expires: Some(self.rooms.cluster.clock.now() + KEY_LIFE),
         });
         let labels = labels(&compiled, trigger.labels)?;
-        let audit = run_audit(self.rooms, self.caller, "run.start", "", json!({"workflow": compiled.row.name}));
+        let at = trigger.when.map(|when| when.time(self.rooms.cluster.clock.now())).transpose()?;
+        let detail = match at {
+            None => json!({"workflow": compiled.row.name}),
+            Some(at) => json!({"workflow": compiled.row.name, "at": at.to_string()}),
+        };
+        let audit = run_audit(self.rooms, self.caller, "run.start", "", detail);
         let start_request = self.new_start(VersionToRun { compiled, epoch }, trigger.input, audit);
         let (headers, query) = (trigger.headers.map(Arc::new), trigger.query.map(Arc::new));
-        Ok(Start { headers, query, labels, unique, ..start_request })
+        Ok(Start { headers, query, labels, unique, at, ..start_request })
     }
 
     /// Starts a test run of a definition that is not stored as a version, and needs no name. Needs the rights to define
@@ -128,6 +179,7 @@ impl Runs<'_> {
             unique: None,
             parent: None,
             test: false,
+            at: None,
             watch: false,
             audit,
         }

@@ -3,18 +3,20 @@
 use super::super::Runs;
 use super::super::deleted::deleted_at;
 use super::view::{ParentView, RunView, RunWarning, view};
-use crate::access::{Caller, Grants, Right};
+use crate::access::{Caller, Grants, Key, Right};
 use crate::error::Error;
 use crate::notify;
+use crate::records::{Kept, body};
 use crate::rooms::Rooms;
 use crate::run::start::end_of;
-use crate::run::{Live, drive, recovery};
+use crate::run::{Live, callbacks, drive, recovery, scheduled_for};
 use crate::workflows::Compiled;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, RunStatus, Waiting, WaitingFor};
 use stepwell_core::time::Time;
 use stepwell_store::{DefinitionRow, RunFilter, RunId, RunRow, Version};
@@ -23,10 +25,14 @@ use stepwell_store::{DefinitionRow, RunFilter, RunId, RunRow, Version};
 const MAX_PAGE: u32 = 1_000;
 /// Rows of a page of runs whose caller sets no limit.
 const DEFAULT_PAGE: u32 = 50;
+/// The kind of steps with callback URLs.
+const WAIT: &str = "wait_for_webhook";
+/// Child runs of a run that are named in its view.
+const MAX_CHILDREN: usize = 10_000;
 /// Open requests of a run that are checked for warnings.
 const MAX_WARNED: usize = 20;
 
-const STATUSES: [&str; 7] = ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
+const STATUSES: [&str; 8] = ["scheduled", "queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
 
 /// Which runs to list, newest first.
 #[derive(Clone, Default, Debug)]
@@ -106,6 +112,8 @@ pub struct RunSummary {
     pub workflow: String,
     pub workflow_version: u32,
     pub workflow_deleted_at: Option<Time>,
+    /// When a scheduled run begins.
+    pub scheduled_for: Option<Time>,
 }
 
 /// A page of runs, newest first.
@@ -119,6 +127,8 @@ pub struct RunPage {
 /// One fact of a run's log.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct EventView {
+    /// The name of the run's workflow.
+    pub workflow: Arc<str>,
     /// The commit that wrote it.
     pub version: i64,
     pub at: Time,
@@ -131,7 +141,13 @@ impl Runs<'_> {
     pub async fn get(&self, run: &str) -> Result<RunView, Error> {
         self.caller.check(Right::Read)?;
         let id = find(self.rooms, self.caller, run).await?;
-        read(self.rooms, id, run).await
+        let (mut view, urls) = read(self.rooms, id, run).await?;
+        // Who knows the URL of a wait can deliver to it.
+        if self.caller.may(Right::Run) {
+            let waits = view.tasks.iter_mut().filter(|step| step.status == "waiting" && step.kind == WAIT);
+            waits.for_each(|step| step.callback_url = Some(urls(&step.path)));
+        }
+        Ok(view)
     }
 
     /// The version that a run uses, even if the workflow was deleted. Needs the right to read.
@@ -195,7 +211,14 @@ impl Runs<'_> {
             };
             let named = definition.as_ref().map(|(of, at)| (of.workflow.clone(), of.name.clone(), of.version, *at));
             let (workflow_id, workflow, workflow_version, workflow_deleted_at) = named.unwrap_or_default();
-            runs.push(RunSummary { row, workflow_id, workflow, workflow_version, workflow_deleted_at });
+            let scheduled_for = match &*row.status {
+                "scheduled" => {
+                    let head = self.rooms.cluster.store.head(row.id).await?;
+                    head.and_then(|head| scheduled_for(&head).ok()).flatten()
+                }
+                _ => None,
+            };
+            runs.push(RunSummary { row, workflow_id, workflow, workflow_version, workflow_deleted_at, scheduled_for });
         }
         Ok(RunPage { runs, next })
     }
@@ -212,12 +235,13 @@ impl Runs<'_> {
         self.caller.check(Right::Read)?;
         let id = find(self.rooms, self.caller, run).await?;
         let rows = self.rooms.cluster.store.tail(id, Version(after), limit.clamp(1, MAX_PAGE)).await?;
+        let workflow: Arc<str> = self.definition(run).await?.row.name.as_str().into();
         let mut events = Vec::new();
         for row in rows {
             let facts: Vec<Value> = serde_json::from_str(&row.row.facts)
                 .map_err(|error| Error::Broken(format!("log row {} of {run}: {error}", row.version.0)))?;
             let (version, at) = (row.version.0, row.row.at);
-            events.extend(facts.into_iter().map(|fact| EventView { version, at, fact }));
+            events.extend(facts.into_iter().map(|fact| EventView { workflow: workflow.clone(), version, at, fact }));
         }
         Ok(events)
     }
@@ -237,7 +261,9 @@ impl Runs<'_> {
             (view.input, view.output) = (Value::Null, None);
             for step in &mut view.tasks {
                 (step.input, step.output) = (None, None);
-                step.attempts.iter_mut().for_each(|attempt| attempt.output = None);
+                step.headers = None;
+                step.approvals.clear();
+                step.attempts.iter_mut().for_each(|attempt| (attempt.output, attempt.headers) = (None, None));
             }
         }
         Ok(view)
@@ -295,7 +321,8 @@ pub(in crate::commands) async fn find_with_right(
     find(rooms, caller, run).await
 }
 
-async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
+/// The view of a run, and the callback URLs of its waits by path.
+async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<(RunView, impl Fn(&str) -> String + use<>), Error> {
     let none = || Error::NotFound { what: "run", name: run.to_string() };
     // Row and steps are read together, so that they are consistent.
     let stored = rooms.cluster.store.load(id).await?.ok_or_else(none)?;
@@ -310,6 +337,13 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
         view.workflow_deleted_at = deleted_at(rooms, live.org, &live.compiled.row.workflow).await?;
     }
     view.warnings = warnings(rooms, &live).await?;
+    if let Some(key) = &mut view.started_by.key
+        && let Some(record) = rooms.cluster.store.record(Key::KIND, &key.id).await?
+    {
+        let found: Key = body(&record)?;
+        (key.name, key.agent) = (Some(found.name), found.agent);
+    }
+    add_children(rooms, &live, &mut view).await?;
     if !live.run.status.is_terminal()
         && let Some(quarantine) = recovery::quarantined(&rooms.runner, id).await?
     {
@@ -325,14 +359,43 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<RunView, Error> {
             },
         );
     }
-    if live.run.status == RunStatus::Queued {
+    let is_due = live.run.scheduled.is_some_and(|at| at <= rooms.cluster.clock.now());
+    if live.run.status == RunStatus::Queued || live.run.status == RunStatus::Scheduled && is_due {
         let switches = rooms.access.switches(live.org, &live.compiled.row.workflow).await?;
         if switches.hold(live.group.as_deref()).is_some() {
             let resumed = "someone who resumes the workflow, which is paused";
             view.waiting_for.iter_mut().for_each(|waiting| waiting.moved_on_by = resumed);
         }
     }
-    Ok(view)
+    Ok((view, callbacks::urls(&rooms.runner.base_url, &live)))
+}
+
+/// Names the runs that steps have started, as long as those are kept.
+async fn add_children(rooms: &Rooms, live: &Live, view: &mut RunView) -> Result<(), Error> {
+    let graph = &live.compiled.definition.graph;
+    if !graph.steps.iter().any(|step| matches!(step.def.kind, Kind::Child { .. })) {
+        return Ok(());
+    }
+    let mut children: HashMap<(String, u32), String> = HashMap::new();
+    let mut before = None;
+    while children.len() < MAX_CHILDREN {
+        let filter =
+            RunFilter { parent: Some(live.id), tests: live.test, before, ..RunFilter::all(live.org, MAX_PAGE) };
+        let page = rooms.cluster.store.runs(filter).await?;
+        before = page.last().map(|row| row.id);
+        let full = page.len() == MAX_PAGE as usize;
+        let named = page.into_iter().filter_map(|row| row.parent.map(|by| ((by.path, by.attempt), row.public)));
+        children.extend(named);
+        if !full {
+            break;
+        }
+    }
+    for step in &mut view.tasks {
+        let of = |attempt: u32| children.get(&(step.path.clone(), attempt)).cloned();
+        step.child_run = of(step.attempt);
+        step.attempts.iter_mut().for_each(|attempt| attempt.child_run = of(attempt.attempt));
+    }
+    Ok(())
 }
 
 /// The warnings about the open requests of a run.

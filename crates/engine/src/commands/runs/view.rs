@@ -1,10 +1,13 @@
 //! The view of a run for users and programs.
 
+use crate::access::Actor;
 use crate::run::{Live, status};
+use crate::triggers::{SCHEDULE, WEBHOOK};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
+use stepwell_core::event::{Failure, FailureKind};
 use stepwell_core::run::{Phase, Row, StepState, WaitingFor, error};
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
@@ -25,10 +28,20 @@ pub struct RunView {
     pub status: &'static str,
     pub created_by: String,
     pub created_at: Time,
+    /// When it begins or began, if it was scheduled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduled_for: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Time>,
+    /// When it times out, or would have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Time>,
+    pub started_by: StartedBy,
+    /// The user who retried it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retried_by: Option<Arc<str>>,
     pub input: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
@@ -57,6 +70,40 @@ pub struct RunView {
     pub parent: Option<ParentView>,
 }
 
+/// Who or what started a run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StartedBy {
+    pub user: String,
+    /// The API key that was used, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<StartedWith>,
+    pub how: How,
+    /// The schedule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct StartedWith {
+    pub id: String,
+    /// Missing if the key was removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    pub agent: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    Request,
+    Schedule,
+    Webhook,
+    /// A step of another run.
+    Run,
+    /// A test run.
+    Test,
+}
+
 /// A problem that does not stop the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RunWarning {
@@ -74,6 +121,9 @@ pub struct ParentView {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct StepView {
     pub path: String,
+    /// The `ctx` variable of its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variable: Option<Arc<str>>,
     pub kind: &'static str,
     pub status: &'static str,
     pub attempt: u32,
@@ -94,6 +144,18 @@ pub struct StepView {
     pub output: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Value>,
+    /// Headers of the response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Value>,
+    /// The URL that ends its wait; only for callers who may deliver.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callback_url: Option<String>,
+    /// The run that its last attempt started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_run: Option<String>,
+    /// Who approved the call that a policy held, each as `{by, comment, data}`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approvals: Vec<Value>,
     /// Its log lines, each as `{level, text}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<Value>,
@@ -106,9 +168,22 @@ pub struct StepView {
 pub struct AttemptView {
     pub attempt: u32,
     pub status: String,
+    /// Why it did not succeed: `lost`, `timeout`, `refused`, or `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
     pub started_at: Time,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_code: Option<u16>,
+    /// Headers of the response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headers: Option<Value>,
+    /// The run that it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child_run: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +202,8 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
     let tasks = run.steps(graph).map(|(at, state)| {
         let path = run.path(graph, at);
         let rows = by_path.get(path.as_str()).map(Vec::as_slice).unwrap_or_default();
-        step(live, path, graph.step(at.step).def.kind.name(), state, rows)
+        let def = &graph.step(at.step).def;
+        StepView { variable: def.output_variable.clone(), ..step(live, path, def.kind.name(), state, rows) }
     });
     RunView {
         id: run.id.clone(),
@@ -138,8 +214,12 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
         status: status(run),
         created_by: row.by.clone(),
         created_at: row.created,
+        scheduled_for: run.scheduled,
         started_at: row.started,
         finished_at: row.finished,
+        expires_at: run.expires,
+        started_by: started_by(row, live),
+        retried_by: run.retried_by.clone(),
         input: value(run.input).unwrap_or_default(),
         output: value(run.output),
         error: run.failure.as_ref().map(error),
@@ -155,19 +235,35 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
     }
 }
 
+/// All that the run itself says about its start.
+fn started_by(row: &RunRow, live: &Live) -> StartedBy {
+    let headers = live.run.headers.and_then(|id| live.run.values.get(id));
+    let header = |name: &str| headers.and_then(|headers| headers.get(name)?.as_str());
+    let schedule = header(SCHEDULE).map(str::to_string);
+    let how = match () {
+        () if row.parent.is_some() => How::Run,
+        () if row.test => How::Test,
+        () if schedule.is_some() => How::Schedule,
+        () if header(WEBHOOK).is_some() => How::Webhook,
+        () => How::Request,
+    };
+    let key = Actor::parse(&row.acts_as).key;
+    let key = key.map(|id| StartedWith { id, name: None, agent: false });
+    StartedBy { user: row.by.clone(), key, how, schedule }
+}
+
 fn step(live: &Live, path: String, kind: &'static str, state: &StepState, rows: &[&StepRow]) -> StepView {
     let value = |id: ValueId| live.run.values.get(id).cloned();
     let begun = rows.iter().rev().find(|row| row.attempt == state.attempt);
     let started = begun.map(|row| row.since);
     let finished = state.status().and(begun).and_then(|row| row.ended);
     let newest = begun.map(|row| row.since);
-    let attempts = rows.iter().map(|row| AttemptView {
-        status: if is_lost(row, state, newest) { LOST.into() } else { row.status.clone() },
-        ..attempt(live, row)
-    });
+    let attempts = rows.iter().map(|row| AttemptView { ..attempt(live, row, is_lost(row, state, newest)) });
     let attempts = if rows.len() > 1 { attempts.collect() } else { Vec::new() };
+    let said = state.more.iter().flat_map(|more| &more.approvals).filter_map(|(_, id)| value(*id));
     StepView {
         path,
+        variable: None,
         kind,
         status: state.phase.name(),
         attempt: state.attempt,
@@ -183,6 +279,10 @@ fn step(live: &Live, path: String, kind: &'static str, state: &StepState, rows: 
             .and_then(|output| value(output.body))
             .filter(|body| state.failure().is_none() || !body.is_null()),
         error: state.failure().map(error),
+        headers: state.output.and_then(|output| value(output.headers?)).filter(Value::is_object),
+        callback_url: None,
+        child_run: None,
+        approvals: said.collect(),
         log: state.output.and_then(|output| value(output.log?)),
         attempts,
     }
@@ -195,17 +295,34 @@ fn is_lost(row: &StepRow, state: &StepState, newest: Option<Time>) -> bool {
     running && (state.status().is_some() || newest != Some(row.since) || row.attempt != state.attempt)
 }
 
-fn attempt(live: &Live, row: &StepRow) -> AttemptView {
+fn attempt(live: &Live, row: &StepRow, lost: bool) -> AttemptView {
+    let value = |id: ValueId| live.run.values.get(id).cloned();
     let state = serde_json::from_str::<Row>(&row.state).ok();
-    let log = state.as_ref().and_then(|state| state.output?.log);
+    let output = state.as_ref().and_then(|state| state.output);
     let failure = state.and_then(|state| state.failure);
     AttemptView {
         attempt: row.attempt,
-        status: row.status.clone(),
+        status: if lost { LOST.into() } else { row.status.clone() },
+        reason: reason(failure.as_ref(), lost),
         started_at: row.since,
         finished_at: row.ended,
-        output: row.output.and_then(|output| live.run.values.get(output)).cloned(),
+        duration_ms: row.ended.map(|end| end.0 - row.since.0),
+        status_code: output.and_then(|output| output.status_code),
+        headers: output.and_then(|output| value(output.headers?)).filter(Value::is_object),
+        child_run: None,
+        output: row.output.and_then(value),
         error: failure.as_ref().map(error),
-        log: log.and_then(|log| live.run.values.get(log)).cloned(),
+        log: output.and_then(|output| value(output.log?)),
+    }
+}
+
+/// Why an attempt did not succeed.
+fn reason(failure: Option<&Failure>, lost: bool) -> Option<&'static str> {
+    match failure {
+        _ if lost => Some(LOST),
+        Some(failure) if failure.kind == FailureKind::Timeout => Some("timeout"),
+        Some(failure) if failure.is_refusal() => Some("refused"),
+        Some(_) => Some("failed"),
+        None => None,
     }
 }

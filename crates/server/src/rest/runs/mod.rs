@@ -2,6 +2,7 @@
 
 mod control;
 mod start;
+mod steps;
 
 pub(super) use control::after;
 
@@ -30,6 +31,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(list))
         .routes(routes!(get, control::label))
         .routes(routes!(events))
+        .merge(steps::router())
         .merge(start::router())
         .merge(control::router())
 }
@@ -63,7 +65,9 @@ async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Reply<P
     Ok(Reply(app.engine.runs(caller).page(query).await?.into()))
 }
 
-/// A run with all its steps, and what it waits for
+/// A run with its steps, and what it waits for
+///
+/// Of a run with more than 1,000 steps, `tasks` has the first: `GET /runs/{run}/steps` has them in pages.
 #[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "The run", body = Data<Run>),

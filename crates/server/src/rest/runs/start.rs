@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use stepwell_core::time::Millis;
 use stepwell_engine::Caller;
-use stepwell_engine::commands::{End, Source, Started, Trigger};
+use stepwell_engine::commands::{End, Source, Started, Trigger, When};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -64,12 +64,17 @@ struct TriggerParams {
     wait: Option<String>,
     /// Labels of the run: `name=value`, several separated by commas
     label: Option<String>,
+    /// When the run begins, such as `2026-12-24T18:00:00+01:00`; until then it is `scheduled`
+    at: Option<String>,
+    /// How long after the request the run begins, such as `90m`; instead of `at`
+    delay: Option<String>,
 }
 
 /// Start a run; the body is its input
 ///
 /// 201 for a new run, 200 if the same `Idempotency-Key` and body have already started one (409 with a different body).
-/// With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
+/// With `wait`: 200 with the finished run, or 202 with the running one when the time is up. With `at` or `delay` the run
+/// is `scheduled` until that time, under the version of this request; it can be cancelled like any other.
 #[utoipa::path(post, path = "/api/v1/workflows/{id}/trigger", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"), TriggerParams,
         ("Idempotency-Key" = Option<String>, Header, description = "The same key with the same body starts only one run"),
@@ -95,7 +100,8 @@ async fn trigger(
     };
     let labels = split_labels(params.label.as_deref())?;
     let input = raw.value(&app).await?;
-    let request = Trigger { key, labels, headers: Some(shown_to_run(&headers)), ..Trigger::new(&id, input) };
+    let when = When::parse(params.at.as_deref(), params.delay.as_deref())?;
+    let request = Trigger { key, labels, when, headers: Some(shown_to_run(&headers)), ..Trigger::new(&id, input) };
     let Some(wait) = wait else {
         let started = app.engine.runs(&caller).trigger(request).await?;
         if started.repeated {

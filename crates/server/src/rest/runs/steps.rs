@@ -1,0 +1,99 @@
+//! The steps of a run, in pages.
+
+use super::{Answer, Problems};
+use crate::app::App;
+use crate::auth::Auth;
+use crate::body::Params;
+use crate::error::Problem;
+use crate::view::*;
+use axum::Json as Reply;
+use axum::extract::{Path, State};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(steps)).routes(routes!(status))
+}
+
+/// Filters for the steps of a run.
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct StepFilters {
+    /// One status, or several separated by commas: pending, running, sleeping, waiting, success, failed, …
+    status: Option<String>,
+    /// What the path begins with: `each[3].` for the steps of an item
+    prefix: Option<String>,
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<u32>,
+    /// `next` of the previous page
+    cursor: Option<String>,
+}
+
+impl StepFilters {
+    fn wants(&self, path: &str, step: &Step) -> bool {
+        let status = self.status.as_deref().filter(|status| !status.is_empty());
+        status.is_none_or(|status| status.split(',').any(|one| one.trim() == step.status))
+            && self.prefix.as_deref().is_none_or(|prefix| path.starts_with(prefix))
+    }
+}
+
+/// A step of a run, with its path.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+struct StepOfRun {
+    /// Such as `each[3].charge`.
+    path: String,
+    #[serde(flatten)]
+    step: Step,
+}
+
+/// The steps of a run in the order of the definition, in pages
+#[utoipa::path(get, path = "/api/v1/runs/{run}/steps", tag = "runs",
+    params(("run" = String, Path, description = "Id of the run"), StepFilters),
+    responses((status = 200, description = "A page of steps", body = Page<StepOfRun>), Problems))]
+async fn steps(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(run): Path<String>,
+    Params(filters): Params<StepFilters>,
+) -> Answer<Reply<Page<StepOfRun>>> {
+    let limit = page_size(filters.limit, 100)? as usize;
+    let mut all = Run::whole(app.engine.runs(&caller).get(&run).await?).tasks.0;
+    if let Some(cursor) = &filters.cursor {
+        let at = all.iter().position(|(path, _)| path == cursor);
+        let at = at.ok_or_else(|| Problem::input("cursor", "this is not the `next` of an earlier page"))?;
+        all.drain(..=at);
+    }
+    all.retain(|(path, step)| filters.wants(path, step));
+    let next = cut_steps(&mut all, limit);
+    Ok(Reply(Page { data: all.into_iter().map(|(path, step)| StepOfRun { path, step }).collect(), next }))
+}
+
+/// The state of a run as canvases and widgets read it.
+#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct RunStatus {
+    /// Id of the run.
+    #[serde(rename = "instanceID")]
+    instance_id: String,
+    status: String,
+    /// The results of steps by their `outputVariable` and, in `nodes`, by path; the run's `input`, `output` and `error`.
+    #[schema(value_type = serde_json::Value)]
+    context_data: serde_json::Value,
+}
+
+/// The state of a run in one object, as the socket sends it with `workflow_status_update`
+#[utoipa::path(get, path = "/api/v1/runs/{run}/status", tag = "runs",
+    params(("run" = String, Path, description = "Id of the run")),
+    responses((status = 200, description = "Its state", body = Data<RunStatus>), Problems))]
+async fn status(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<RunStatus>>> {
+    let view = app.engine.runs(&caller).get(&run).await?;
+    let data = RunStatus {
+        instance_id: view.id.to_string(),
+        status: view.status.to_string(),
+        context_data: crate::live::context(&view),
+    };
+    Ok(Reply(Data { data }))
+}
