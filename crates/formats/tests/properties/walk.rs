@@ -458,7 +458,11 @@ fn address(event: &Event) -> Option<At> {
         | Event::Settled { at, .. }
         | Event::Overridden { at, .. } => Some(*at),
         Event::Timer(timer) => timer.at,
-        Event::Triggered { .. } | Event::Admitted | Event::Cancelled { .. } | Event::Retried { .. } => None,
+        Event::Triggered { .. }
+        | Event::Admitted
+        | Event::Scheduled { .. }
+        | Event::Cancelled { .. }
+        | Event::Retried { .. } => None,
     }
 }
 
@@ -478,7 +482,11 @@ fn readdressed(event: Event, to: Option<At>) -> Event {
         | Event::Settled { at, .. }
         | Event::Overridden { at, .. } => *at = to,
         Event::Timer(timer) => timer.at = Some(to),
-        Event::Triggered { .. } | Event::Admitted | Event::Cancelled { .. } | Event::Retried { .. } => {}
+        Event::Triggered { .. }
+        | Event::Admitted
+        | Event::Scheduled { .. }
+        | Event::Cancelled { .. }
+        | Event::Retried { .. } => {}
     }
     event
 }
