@@ -53,7 +53,8 @@ struct Filters {
 }
 
 /// The workflows of the organisation, by name
-#[utoipa::path(get, path = "/api/v1/workflows", tag = "workflows", params(Filters), responses(
+#[utoipa::path(get, path = "/api/v1/workflows", operation_id = "listWorkflows",
+    tag = "workflows", params(Filters), responses(
     (status = 200, description = "A page of workflows", body = Page<WorkflowSummary>), Problems))]
 async fn list(
     State(app): State<App>,
@@ -74,7 +75,7 @@ async fn list(
 ///
 /// 201 for a new workflow, 200 if an identical one exists, 409 if another one has that name: use `PUT` to create its
 /// next version.
-#[utoipa::path(post, path = "/api/v1/workflows", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows", operation_id = "createWorkflow", tag = "workflows",
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
@@ -112,7 +113,7 @@ fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 }
 
 /// A workflow with its definition. A deleted one is found by its id
-#[utoipa::path(get, path = "/api/v1/workflows/{id}", tag = "workflows",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}", operation_id = "getWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "The workflow", body = Data<Workflow>),
         (status = 304, description = "Unchanged since `If-None-Match`"), Problems))]
@@ -139,7 +140,7 @@ async fn view(app: &App, caller: &Caller, (compiled, deleted_at): (&Compiled, Op
 /// Create the next version of a workflow, or the first
 ///
 /// Running runs keep their version. With `If-Match`, only if the workflow has not changed.
-#[utoipa::path(put, path = "/api/v1/workflows/{id}", tag = "workflows",
+#[utoipa::path(put, path = "/api/v1/workflows/{id}", operation_id = "putWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` of an earlier response")),
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
@@ -196,7 +197,7 @@ async fn is_as(app: &App, caller: &Caller, before: Option<&Compiled>, headers: &
 /// Enable or disable a workflow, or make it a part of a set
 ///
 /// A disabled workflow refuses triggers and skips its schedule. Nothing is deleted.
-#[utoipa::path(patch, path = "/api/v1/workflows/{id}", tag = "workflows",
+#[utoipa::path(patch, path = "/api/v1/workflows/{id}", operation_id = "updateWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body = WorkflowSwitch, responses(
         (status = 200, description = "Changed", body = Data<WorkflowSummary>), Problems))]
 async fn switch(
@@ -225,7 +226,7 @@ async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Reply<Data<Work
 }
 
 /// Delete a workflow; running runs finish, and it can be restored
-#[utoipa::path(delete, path = "/api/v1/workflows/{id}", tag = "workflows",
+#[utoipa::path(delete, path = "/api/v1/workflows/{id}", operation_id = "deleteWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 204, description = "Deleted"), Problems))]
 async fn delete(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<StatusCode> {
@@ -236,7 +237,7 @@ async fn delete(State(app): State<App>, Auth(caller): Auth, Path(id): Path<Strin
 /// Restore a deleted workflow, by its id or by the name of the one that was deleted last
 ///
 /// It gets its schedules back, and new webhook URLs. 409 while another workflow has its name.
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/restore", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/restore", operation_id = "restoreWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "Restored", body = Data<WorkflowSummary>), Problems))]
 async fn restore(
@@ -250,7 +251,7 @@ async fn restore(
 }
 
 /// All versions of a workflow, newest first
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions", tag = "workflows",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions", operation_id = "listVersions", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "All versions", body = Page<VersionView>), Problems))]
 async fn versions(
@@ -263,7 +264,7 @@ async fn versions(
 }
 
 /// One version of a workflow
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions/{version}", tag = "workflows",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions/{version}", operation_id = "getVersion", tag = "workflows",
     params(("id" = String, Path, description = "Id or name"), ("version" = u32, Path, description = "The version")),
     responses((status = 200, description = "The version", body = Data<VersionView>), Problems))]
 async fn version(
@@ -277,7 +278,8 @@ async fn version(
 }
 
 /// When a workflow will start by itself: the next ten ticks of each schedule
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/schedule", tag = "workflows",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/schedule", operation_id = "listSchedulesOfWorkflow",
+    tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "Its schedules", body = Page<ScheduleSummary>), Problems))]
 async fn schedule(
@@ -290,7 +292,7 @@ async fn schedule(
 }
 
 /// All schedules of the organisation
-#[utoipa::path(get, path = "/api/v1/schedules", tag = "workflows", responses(
+#[utoipa::path(get, path = "/api/v1/schedules", operation_id = "listSchedules", tag = "workflows", responses(
     (status = 200, description = "All schedules", body = Page<ScheduleSummary>), Problems))]
 async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ScheduleSummary>>> {
     let all = app.engine.workflows(&caller).schedules().await?;
@@ -298,7 +300,7 @@ async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<P
 }
 
 /// Hold new runs of a workflow, or of one concurrency key: they are accepted and wait in the queue
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/pause", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/pause", operation_id = "pauseWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body(content = Option<PauseRequest>), responses(
         (status = 200, description = "Held", body = Data<WorkflowSummary>), Problems))]
 async fn pause(
@@ -312,7 +314,7 @@ async fn pause(
 }
 
 /// Release held runs
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/resume", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/resume", operation_id = "resumeWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body(content = Option<PauseRequest>), responses(
         (status = 200, description = "Released", body = Data<WorkflowSummary>), Problems))]
 async fn resume(
@@ -326,7 +328,8 @@ async fn resume(
 }
 
 /// Give a workflow new webhook URLs; the old ones stop working
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/rotate-webhooks", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/rotate-webhooks", operation_id = "rotateWebhooks",
+    tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "The new URLs", body = Page<String>), Problems))]
 async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<Reply<Page<String>>> {
@@ -344,7 +347,7 @@ struct CheckOptions {
 }
 
 /// Check a definition without storing it: 204, 200 with warnings, or 422 with all its errors
-#[utoipa::path(post, path = "/api/v1/check", tag = "workflows", params(CheckOptions),
+#[utoipa::path(post, path = "/api/v1/check", operation_id = "checkDefinition", tag = "workflows", params(CheckOptions),
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(

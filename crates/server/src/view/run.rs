@@ -1,6 +1,6 @@
 //! A run and its steps.
 
-use super::Instant;
+use super::{AttemptStatus, Instant, LogLevel, RunStatus, StepKind, StepStatus, WaitingReason};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -10,6 +10,11 @@ use utoipa::ToSchema;
 /// A run in full.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Run {
+    #[serde(default)]
+    #[schema(required = true)]
+    pub run_id: String,
+    /// The same as `run_id`.
+    #[schema(deprecated)]
     pub id: String,
     pub workflow_id: String,
     pub workflow: String,
@@ -18,7 +23,7 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Instant, required = false)]
     pub workflow_deleted_at: Option<Instant>,
-    /// queued, running, paused, completed, failed, cancelled or timeout.
+    #[schema(value_type = RunStatus)]
     pub status: String,
     pub created_by: String,
     pub created_at: Instant,
@@ -86,7 +91,9 @@ impl<'de> Deserialize<'de> for Steps {
 pub struct Step {
     /// For `POST /api/v1/steps/{id}/ready`.
     pub id: String,
+    #[schema(value_type = StepKind)]
     pub kind: String,
+    #[schema(value_type = StepStatus)]
     pub status: String,
     #[serde(default)]
     pub status_code: Option<u16>,
@@ -119,6 +126,7 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Attempt {
     pub attempt: u32,
+    #[schema(value_type = AttemptStatus)]
     pub status: String,
     pub started_at: Instant,
     #[serde(default)]
@@ -135,7 +143,7 @@ pub struct Attempt {
 /// A line written by code.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LogLine {
-    /// debug, info, warn or error.
+    #[schema(value_type = LogLevel)]
     pub level: String,
     pub text: String,
 }
@@ -153,8 +161,8 @@ pub struct ErrorView {
 pub struct Waiting {
     /// Path of the step; empty for the run itself.
     pub step: String,
-    /// queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run).
     #[serde(rename = "for")]
+    #[schema(value_type = WaitingReason)]
     pub what: String,
     #[serde(default)]
     pub since: Option<Instant>,
@@ -249,6 +257,7 @@ impl From<engine::RunView> for Run {
             message: wait.message.as_deref().map(Into::into),
         });
         Run {
+            run_id: id.clone(),
             workflow_id: view.workflow_id,
             workflow: view.workflow,
             workflow_version: view.workflow_version,

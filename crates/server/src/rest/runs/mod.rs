@@ -35,7 +35,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// Runs of a workflow, newest first
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs", operation_id = "listRunsOfWorkflow", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"), RunFilters),
     responses((status = 200, description = "A page of runs", body = Page<RunSummary>), Problems))]
 async fn of_workflow(
@@ -48,7 +48,7 @@ async fn of_workflow(
 }
 
 /// Runs, newest first
-#[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunFilters), responses(
+#[utoipa::path(get, path = "/api/v1/runs", operation_id = "listRuns", tag = "runs", params(RunFilters), responses(
     (status = 200, description = "A page of runs", body = Page<RunSummary>), Problems))]
 async fn list(
     State(app): State<App>,
@@ -64,7 +64,7 @@ async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Reply<P
 }
 
 /// A run with all its steps, and what it waits for
-#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/runs/{run}", operation_id = "getRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "The run", body = Data<Run>),
         (status = 304, description = "Unchanged since `If-None-Match`"), Problems))]
@@ -83,7 +83,7 @@ fn shown(run: Run, headers: &HeaderMap) -> Response {
 }
 
 /// A run of a workflow with all its steps
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs/{run}", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs/{run}", operation_id = "getRunOfWorkflow", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"),
         ("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "The run", body = Data<Run>),
@@ -119,7 +119,7 @@ struct EventParams {
 }
 
 /// The log of a run, in order
-#[utoipa::path(get, path = "/api/v1/runs/{run}/events", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/runs/{run}/events", operation_id = "listRunEvents", tag = "runs",
     params(("run" = String, Path, description = "Id of the run"), EventParams),
     responses((status = 200, description = "A page of events", body = Page<Event>), Problems))]
 async fn events(
