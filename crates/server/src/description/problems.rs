@@ -83,7 +83,7 @@ const STATUSES: [(&str, &str); 14] = [
 ];
 const UNAVAILABLE: (&str, &str) = ("503", "Try again later");
 
-const GATE: &str = "409:run-finished,step-finished,not-waiting,other-digest,repeated,unknown-step,stale-attempt";
+const GATE: &str = "409:run-finished,step-finished,not-waiting,other-digest,repeated,unknown-step,stale-attempt 422:invalid-definition";
 const STARTS: &str = "403:plan-limit 409:workflow-disabled 429:plan-limit,concurrency-limit";
 const DEFINES: &str = "400:not-text 403:plan-limit 409:exists 422:invalid-definition";
 
