@@ -141,7 +141,11 @@ def parts():
     yield Part("list of what tests use", ["python3", "scripts/coverage.py"], env=binary)
     yield Part("planted bugs: sample", ["python3", "scripts/planted.py", "--sample"], busy=True, limit=2 * TIME_LIMIT)
     yield Part("planted bugs: all apply", ["python3", "scripts/planted.py", "--check"])
-    for name, what in [("SDK for Python", "python"), ("SDK for TypeScript", "typescript"), ("editor", "editor")]:
+    clients = [
+        ("SDK for Python", "python"), ("SDK for TypeScript", "typescript"), ("editor", "editor"),
+        ("generated clients", "generated"),
+    ]
+    for name, what in clients:
         yield Part(name, ["bash", "scripts/clients.sh", what], env=binary)
 
 

@@ -1,5 +1,6 @@
 // Writes src/api/schema.ts from the server's description of its API.
-// `npm run api` reads openapi.json here; `npm run api -- http://127.0.0.1:7070/openapi.json` fetches a fresh one first.
+// `npm run api` reads openapi.json here, which `stepwell schema api` prints; with the address of a server's
+// /openapi.json as its argument it fetches that first.
 import { readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";
 
@@ -16,6 +17,8 @@ for (const calls of Object.values(description.paths)) {
     for (const status of Object.keys(call.responses ?? {})) if (status >= "400") delete call.responses[status];
   }
 }
+delete description.components.responses;
+delete description.components.examples;
 const types = astToString(await openapiTS(description));
 await writeFile(
   "src/api/schema.ts",

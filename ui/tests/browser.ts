@@ -119,7 +119,7 @@ export async function fromDist(context: BrowserContext): Promise<void> {
     // Keeps the server's headers, because the policy is under test.
     const { "content-security-policy": policy = "" } = isPage ? (await route.fetch()).headers() : {};
     await route.fulfill({
-      path: path.join("dist", isPage ? "index.html" : pathname),
+      path: path.join("dist", isPage ? (pathname === "/docs" ? "docs.html" : "index.html") : pathname),
       ...(isPage ? { headers: { "content-type": "text/html", "content-security-policy": policy } } : {}),
     });
   });

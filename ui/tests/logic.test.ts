@@ -29,7 +29,7 @@ import type { LiveEvent } from "../src/live/stream";
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 
-function step(status: string, from?: number, to?: number): Step {
+function step(status: Step["status"], from?: number, to?: number): Step {
   return {
     id: "",
     kind: "tool",
@@ -218,8 +218,9 @@ describe("problems", () => {
 });
 
 describe("the list of runs", () => {
-  const run = (id: string, status = "running"): RunSummary => ({
+  const run = (id: string, status: RunSummary["status"] = "running"): RunSummary => ({
     id,
+    run_id: id,
     status,
     workflow: "w",
     workflow_id: "wf",
@@ -311,7 +312,7 @@ describe("differences", () => {
   });
 
   it("between graphs are found by step", () => {
-    const node = (name: string, detail = "") => ({ name, path: name, kind: "tool", detail, parent: null });
+    const node = (name: string, detail = "") => ({ name, path: name, kind: "tool" as const, detail, parent: null });
     const before: Graph = {
       name: "g",
       version: 1,
@@ -394,7 +395,7 @@ describe("the content of an approval", () => {
 
 describe("a browser notification", () => {
   const notice = {
-    event: "gate_opened",
+    event: "gate_opened" as const,
     title: "pay: approval needed",
     workflow: "pay",
     run_id: "run_1",
@@ -412,12 +413,12 @@ describe("a browser notification", () => {
 });
 
 describe("tools of MCP servers", () => {
-  const tool = (name: string, standing: string): McpTool => ({
+  const tool = (name: string, standing: McpTool["standing"]): McpTool => ({
     tool: name,
     standing,
     digest: standing === "missing" ? null : `digest of ${name}`,
   });
-  const server = (state: string, next?: string): McpServer => ({
+  const server = (state: McpServer["state"], next?: string): McpServer => ({
     name: "files",
     state,
     connections: 0,

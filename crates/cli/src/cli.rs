@@ -23,7 +23,7 @@ pub enum Command {
     Check(commands::check::Args),
     /// Draw a definition
     Graph(commands::graph::Args),
-    /// Print the JSON Schema of definitions, for editors
+    /// Print the JSON Schema of definitions, for editors, or the description of the API
     Schema(commands::schema::Args),
     /// Simulate a definition on virtual time, with random results and crashes
     Simulate(commands::simulate::Args),

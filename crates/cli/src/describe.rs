@@ -1,6 +1,6 @@
 //! Facts, waits, instants and durations as text for people.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use stepwell_core::approval::{call_lines, without_answer};
 use stepwell_core::fact::{Fact, Wait};
 use stepwell_core::run::{StoredFact, WaitingFor};
@@ -96,20 +96,9 @@ pub fn waiting_view(waiting: &WaitingFor) -> view::Waiting {
 
 /// An API event as the log stores it; `None` if this version does not know the fact.
 pub fn stored(event: &view::Event) -> (Value, Option<StoredFact>) {
-    let mut raw = Map::from_iter([("type".to_string(), Value::from(event.kind.clone()))]);
-    raw.extend(event.step.iter().map(|step| ("step".to_string(), Value::from(step.clone()))));
-    raw.extend(event.fact.clone());
-    // In an event, `version` is the run's version, so the workflow's version has another name there.
-    if event.kind == "adopted"
-        && let Some(version) = raw.shift_remove("workflow_version")
-    {
-        raw.insert("version".to_string(), version);
-    }
-    let raw = Value::Object(raw);
-    let fact: Option<StoredFact> = serde_json::from_value(raw.clone()).ok();
-    // As the log has it: the API shows times as text.
-    let stored = fact.as_ref().and_then(|fact| serde_json::to_value(fact).ok());
-    (stored.unwrap_or(raw), fact)
+    let raw = event.stored();
+    let fact = serde_json::from_value(raw.clone()).ok();
+    (raw, fact)
 }
 
 /// An event of the API, as text.

@@ -7,6 +7,9 @@ use std::time::Duration;
 use stepwell_core::event::Ignored;
 use stepwell_engine::Error;
 
+/// How long to wait for a run to end where no more may run at the same time. When one ends is not known.
+const FULL: Duration = Duration::from_secs(5);
+
 /// An error response. Converted from the engine's errors, or built directly for errors that only HTTP has.
 #[derive(Debug)]
 pub struct Problem {
@@ -33,7 +36,7 @@ impl Problem {
     /// One part of the request is invalid.
     pub fn input(path: &str, message: impl Into<String>) -> Problem {
         let message = message.into();
-        let fault = FaultView { path: path.into(), message: message.clone(), ..FaultView::default() };
+        let fault = FaultView::at(path, message.clone());
         let detail = if path.is_empty() { message } else { format!("{path}: {message}") };
         Problem { errors: vec![fault], ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid-input", detail) }
     }
@@ -68,17 +71,14 @@ impl From<Error> for Problem {
             }
             Error::Input { path, message } => return Problem::input(path, message.clone()),
             Error::Inputs(faults) => {
-                let fault = |(path, message): &(String, String)| FaultView {
-                    path: path.clone(),
-                    message: message.clone(),
-                    ..FaultView::default()
-                };
+                let fault = |(path, message): &(String, String)| FaultView::at(path, message.clone());
                 let (status, code) = status_and_code(&error);
                 return Problem { errors: faults.iter().map(fault).collect(), ..Problem::new(status, code, detail) };
             }
             _ => status_and_code(&error),
         };
-        Problem::new(status, code, detail)
+        let retry_after = (status == StatusCode::TOO_MANY_REQUESTS).then_some(FULL);
+        Problem { retry_after, ..Problem::new(status, code, detail) }
     }
 }
 
@@ -95,7 +95,9 @@ fn status_and_code(error: &Error) -> (StatusCode, &'static str) {
         Error::Conflict(ignored) => (StatusCode::CONFLICT, conflict(*ignored)),
         Error::KeyReused(_) => (StatusCode::CONFLICT, "idempotency-key-reused"),
         Error::Exists { .. } => (StatusCode::CONFLICT, "exists"),
-        Error::Limit { .. } => (StatusCode::TOO_MANY_REQUESTS, "plan-limit"),
+        // Runs end; a larger plan does not come by waiting.
+        Error::Limit { limit: "concurrent_runs", .. } => (StatusCode::TOO_MANY_REQUESTS, "plan-limit"),
+        Error::Limit { .. } => (StatusCode::FORBIDDEN, "plan-limit"),
         Error::Full => (StatusCode::TOO_MANY_REQUESTS, "concurrency-limit"),
         Error::Disabled(_) => (StatusCode::CONFLICT, "workflow-disabled"),
         Error::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
@@ -130,7 +132,7 @@ pub const REQUEST_ID: &str = "x-request-id";
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let view = ProblemView {
-            kind: format!("/docs#{}", self.code),
+            kind: format!("/docs/errors#{}", self.code),
             title: self.status.canonical_reason().unwrap_or("Error").to_string(),
             status: self.status.as_u16(),
             detail: self.detail,
@@ -160,12 +162,12 @@ impl IntoResponse for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::description::CODES;
     use std::collections::BTreeSet;
 
     /// Every error code is documented at the address that its response links to.
     #[test]
-    fn every_code_is_on_the_reference_page() {
-        let page = include_str!("rest/reference.html");
+    fn every_code_is_on_the_page_of_errors() {
         let sources = [
             include_str!("error.rs"),
             include_str!("body.rs"),
@@ -187,8 +189,22 @@ mod tests {
         assert!(codes.contains("cross-origin") && codes.contains("busy"), "{codes:?}");
         assert!(codes.contains("request-timeout"), "{codes:?}");
         for code in codes {
-            assert!(page.contains(&format!("id=\"{code}\"")), "{code} is not explained");
+            assert!(CODES.iter().any(|(known, _)| *known == code), "{code} is not explained");
         }
+    }
+
+    #[test]
+    fn only_what_waiting_can_fix_is_429_and_says_how_long() {
+        let limit = |limit| Error::Limit { limit, message: "no".into() };
+        let check = |error, status, code| {
+            let problem = Problem::from(error);
+            assert_eq!((problem.status.as_u16(), problem.code), (status, code));
+            assert_eq!(problem.retry_after.is_some(), status == 429, "{code}");
+        };
+        check(limit("concurrent_runs"), 429, "plan-limit");
+        check(limit("executions_per_month"), 403, "plan-limit");
+        check(limit("definition"), 403, "plan-limit");
+        check(Error::Full, 429, "concurrency-limit");
     }
 
     /// Leading to them takes two requests in one instant, or an attempt that ends while a request is handled.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | handlers of the API, thin over `engine::commands` | `rest/` |
 //! | request and response types | `view/` |
+//! | the OpenAPI description | `description/` |
 //! | server-sent events and WebSocket | `live/` |
 //! | tools for agents | `mcp/` |
 //! | the dashboard, built from `ui/` | `ui.rs` |
@@ -23,6 +24,7 @@ mod app;
 mod auth;
 mod body;
 pub mod config;
+mod description;
 mod error;
 mod guard;
 mod keys;
@@ -41,5 +43,6 @@ mod ui;
 pub mod view;
 
 pub use app::App;
+pub use description::{description, is_listed};
 pub use error::code_of;
-pub use serve::{Served, Server, api, router, serve};
+pub use serve::{Served, Server, router, serve};

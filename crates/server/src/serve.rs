@@ -25,38 +25,14 @@ use utoipa_axum::router::OpenApiRouter;
 /// The API: its router and its OpenAPI description.
 fn parts() -> (Router<App>, OpenApi) {
     let (router, mut api) = OpenApiRouter::new().merge(rest::router()).merge(live::router()).split_for_parts();
-    let mut info = Info::new("Stepwell", env!("CARGO_PKG_VERSION"));
-    info.description =
-        Some("A durable workflow engine. Authenticate with an API key: `Authorization: Bearer sw_…`.".into());
-    api.info = info;
+    api.info = Info::new("Stepwell", env!("CARGO_PKG_VERSION"));
     let scheme = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
     api.components.get_or_insert_with(|| ComponentsBuilder::new().build()).add_security_scheme("key", scheme);
-    name_operations(&mut api);
     api.security = Some(vec![SecurityRequirement::new("key", Vec::<String>::new())]);
     (router, api)
 }
 
-/// Handler names repeat; method and path do not: `post_workflows_id_trigger`.
-fn name_operations(api: &mut OpenApi) {
-    for (path, item) in &mut api.paths.paths {
-        let words = path.trim_start_matches("/api/v1").split(|c: char| !c.is_ascii_alphanumeric());
-        let words = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
-        let operations = [
-            ("get", &mut item.get),
-            ("put", &mut item.put),
-            ("post", &mut item.post),
-            ("patch", &mut item.patch),
-            ("delete", &mut item.delete),
-        ];
-        for (method, operation) in operations {
-            if let Some(operation) = operation {
-                operation.operation_id = Some(format!("{method}_{words}"));
-            }
-        }
-    }
-}
-
-/// The OpenAPI 3.1 description of the API.
+/// What the routes say of themselves; `description` adds what clients need besides.
 pub fn api() -> OpenApi {
     parts().1
 }
@@ -67,7 +43,7 @@ pub fn router(app: App) -> Router {
     let cors = cors(&app.config);
     let routes = Arc::new(Routes::of(&api));
     router
-        .merge(rest::pages(&api))
+        .merge(rest::pages())
         .merge(mcp::router(&app))
         .merge(ui::router())
         .fallback(move |uri: Uri| {

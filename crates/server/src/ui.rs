@@ -25,6 +25,8 @@ use rust_embed::RustEmbed;
 struct Files;
 
 const INDEX: &str = "index.html";
+/// The reference of the API.
+const REFERENCE: &str = "docs.html";
 /// Served if the binary has no dashboard.
 const FIRST: &str = include_str!("rest/first.html");
 
@@ -48,9 +50,18 @@ pub fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
 }
 
 async fn page(headers: HeaderMap) -> Response {
-    let mut response = match chosen(INDEX, &headers) {
-        Some(found) => answer(INDEX, found, &headers),
-        None => ([(CONTENT_TYPE, "text/html; charset=utf-8")], FIRST).into_response(),
+    document(INDEX, headers, || ([(CONTENT_TYPE, "text/html; charset=utf-8")], FIRST).into_response())
+}
+
+/// `GET /docs`: the reference of the API, or another page if the binary has none.
+pub fn reference(headers: HeaderMap, otherwise: fn() -> Response) -> Response {
+    document(REFERENCE, headers, otherwise)
+}
+
+fn document(name: &str, headers: HeaderMap, otherwise: impl FnOnce() -> Response) -> Response {
+    let mut response = match chosen(name, &headers) {
+        Some(found) => answer(name, found, &headers),
+        None => otherwise(),
     };
     let policy = HeaderName::from_static("content-security-policy");
     response.headers_mut().insert(policy, HeaderValue::from_static(POLICY));

@@ -5,6 +5,11 @@ use reqwest::blocking::Client;
 use reqwest::header::HeaderMap;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
+use std::sync::OnceLock;
+
+/// Whether an operation may answer with a status and a code, given its method and path. A suite that knows the description
+/// of the API sets it, and every refusal that its tests expect is then compared with the description.
+pub static DESCRIBED: OnceLock<fn(&str, &str, u16, &str) -> bool> = OnceLock::new();
 
 /// A client of the API.
 #[derive(Clone)]
@@ -173,6 +178,9 @@ impl Answer {
         let problem = answer.json();
         assert_eq!(problem["code"], code, "{problem:#}");
         assert_eq!(problem["status"], status, "{problem:#}");
+        let (method, path) = answer.what.split_once(' ').unwrap_or_default();
+        let is_described = DESCRIBED.get().is_none_or(|described| described(method, path, status, code));
+        assert!(is_described, "{}: the description of the API does not list {status} {code}", answer.what);
         problem
     }
 

@@ -24,7 +24,7 @@ mod test_store;
 mod virtual_store;
 mod wait;
 
-pub use api::{Answer, Api};
+pub use api::{Answer, Api, DESCRIBED};
 pub use call::{failure, step_call, success};
 pub use certificates::{Authority, Identity};
 pub use cluster::Cluster;

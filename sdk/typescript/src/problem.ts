@@ -65,7 +65,7 @@ export class Problem extends StepwellError {
 
   /** Whether the same call may succeed later without a change. */
   get isTemporary(): boolean {
-    return [408, 503].includes(this.status) || (this.status === 429 && this.code !== "plan-limit");
+    return [408, 429, 503].includes(this.status);
   }
 }
 

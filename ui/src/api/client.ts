@@ -2,8 +2,9 @@
 import type { components } from "./schema";
 
 export type Schemas = components["schemas"];
-export type ProblemView = Schemas["ProblemView"];
-export type Fault = Schemas["FaultView"];
+export type ProblemView = Schemas["Problem"];
+/** Places are for people here, so the pointer is not kept. */
+export type Fault = Omit<Schemas["Fault"], "pointer">;
 
 /** A failure with its message. `status` 0 means that the server could not be reached. */
 export class Problem extends Error {
@@ -14,7 +15,7 @@ export class Problem extends Error {
   readonly requestId: string | undefined;
   readonly statusNow: string | undefined;
 
-  constructor(view: { status: number; code: string; detail: string } & Partial<ProblemView>) {
+  constructor(view: { status: number; code: string; detail: string } & Partial<Omit<ProblemView, "code">>) {
     super(view.detail);
     this.name = "Problem";
     this.status = view.status;

@@ -8,11 +8,11 @@ export type RunSummary = Schemas["RunSummary"];
 export type Step = Schemas["Step"];
 export type Workflow = Schemas["Workflow"];
 export type WorkflowSummary = Schemas["WorkflowSummary"];
-export type Version = Schemas["VersionView"];
+export type Version = Schemas["Version"];
 export type Schedule = Schemas["ScheduleSummary"];
-export type Approval = Schemas["ApprovalView"];
-export type Graph = Schemas["GraphView"];
-export type RunEvent = Schemas["Event"] & Record<string, unknown>;
+export type Approval = Schemas["Approval"];
+export type Graph = Schemas["Graph"];
+export type RunEvent = Schemas["Event"];
 
 export const queries = new QueryClient({
   defaultOptions: {

@@ -9,7 +9,7 @@ export interface paths {
             cookie?: never;
         };
         /** Open gates of the organisation, oldest first */
-        get: operations["get_approvals"];
+        get: operations["listApprovals"];
         put?: never;
         post?: never;
         delete?: never;
@@ -26,7 +26,7 @@ export interface paths {
             cookie?: never;
         };
         /** The audit trail, newest first; for administrators */
-        get: operations["get_audit"];
+        get: operations["listAuditRows"];
         put?: never;
         post?: never;
         delete?: never;
@@ -43,7 +43,7 @@ export interface paths {
             cookie?: never;
         };
         /** Verify the hash chain of the audit trail from the first row to the last */
-        get: operations["get_audit_verify"];
+        get: operations["verifyAuditTrail"];
         put?: never;
         post?: never;
         delete?: never;
@@ -60,10 +60,10 @@ export interface paths {
             cookie?: never;
         };
         /** Your channels, and those of the organisation */
-        get: operations["get_channels"];
+        get: operations["listChannels"];
         put?: never;
         /** Create a channel; a webhook's secret is shown only in this response */
-        post: operations["post_channels"];
+        post: operations["createChannel"];
         delete?: never;
         options?: never;
         head?: never;
@@ -81,7 +81,7 @@ export interface paths {
         put?: never;
         post?: never;
         /** Remove a channel; pending messages are dropped */
-        delete: operations["delete_channels_channel"];
+        delete: operations["deleteChannel"];
         options?: never;
         head?: never;
         patch?: never;
@@ -97,7 +97,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Send a message through a channel now */
-        post: operations["post_channels_channel_test"];
+        post: operations["testChannel"];
         delete?: never;
         options?: never;
         head?: never;
@@ -114,7 +114,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Check a definition without storing it: 204, 200 with warnings, or 422 with all its errors */
-        post: operations["post_check"];
+        post: operations["checkDefinition"];
         delete?: never;
         options?: never;
         head?: never;
@@ -129,7 +129,7 @@ export interface paths {
             cookie?: never;
         };
         /** The databases that query steps can use, without their URLs */
-        get: operations["get_connections"];
+        get: operations["listConnections"];
         put?: never;
         post?: never;
         delete?: never;
@@ -146,12 +146,12 @@ export interface paths {
             cookie?: never;
         };
         /** A connection, without its URL */
-        get: operations["get_connections_connection"];
+        get: operations["getConnection"];
         /** Create or replace a connection; a SQLite file requires the right `operator` */
-        put: operations["put_connections_connection"];
+        put: operations["putConnection"];
         post?: never;
         /** Remove a connection */
-        delete: operations["delete_connections_connection"];
+        delete: operations["deleteConnection"];
         options?: never;
         head?: never;
         patch?: never;
@@ -170,7 +170,7 @@ export interface paths {
          *     arrive in order. Events that concern you personally, such as a gate that you may answer, are also sent as
          *     `notification`.
          */
-        get: operations["get_events"];
+        get: operations["streamEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -187,10 +187,10 @@ export interface paths {
             cookie?: never;
         };
         /** API keys: all keys of the organisation for administrators, your own otherwise */
-        get: operations["get_keys"];
+        get: operations["listKeys"];
         put?: never;
         /** Create an API key; the response is the only place that shows it */
-        post: operations["post_keys"];
+        post: operations["createKey"];
         delete?: never;
         options?: never;
         head?: never;
@@ -208,11 +208,11 @@ export interface paths {
         put?: never;
         post?: never;
         /** Revoke a key permanently */
-        delete: operations["delete_keys_key"];
+        delete: operations["revokeKey"];
         options?: never;
         head?: never;
         /** Rename a key, pause it or resume it */
-        patch: operations["patch_keys_key"];
+        patch: operations["updateKey"];
         trace?: never;
     };
     "/api/v1/master-key/rotate": {
@@ -225,7 +225,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Seal everything with the first of the server's master keys; for operators */
-        post: operations["post_master_key_rotate"];
+        post: operations["rotateMasterKey"];
         delete?: never;
         options?: never;
         head?: never;
@@ -240,7 +240,7 @@ export interface paths {
             cookie?: never;
         };
         /** The MCP servers of the organisation as seen by this node, with their tools */
-        get: operations["get_mcp_servers"];
+        get: operations["listMcpServers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -257,7 +257,7 @@ export interface paths {
             cookie?: never;
         };
         /** An MCP server with its tools */
-        get: operations["get_mcp_servers_server"];
+        get: operations["getMcpServer"];
         put?: never;
         post?: never;
         delete?: never;
@@ -276,7 +276,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Accept the tools that a server offers now; new and changed tools can be called from then on */
-        post: operations["post_mcp_servers_server_accept"];
+        post: operations["acceptMcpTools"];
         delete?: never;
         options?: never;
         head?: never;
@@ -291,7 +291,7 @@ export interface paths {
             cookie?: never;
         };
         /** The authenticated caller and their rights */
-        get: operations["get_me"];
+        get: operations["getCaller"];
         put?: never;
         post?: never;
         delete?: never;
@@ -308,7 +308,7 @@ export interface paths {
             cookie?: never;
         };
         /** The live nodes: processes that execute steps on the same data */
-        get: operations["get_nodes"];
+        get: operations["listNodes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -325,7 +325,7 @@ export interface paths {
             cookie?: never;
         };
         /** Delivery of notifications, newest first: yours, or all of the organisation if you are an administrator */
-        get: operations["get_notifications"];
+        get: operations["listNotifications"];
         put?: never;
         post?: never;
         delete?: never;
@@ -342,10 +342,10 @@ export interface paths {
             cookie?: never;
         };
         /** All organisations of this server; for operators */
-        get: operations["get_organisations"];
+        get: operations["listOrganisations"];
         put?: never;
         /** Create an organisation with a first user `admin`, whose key is shown only in the response */
-        post: operations["post_organisations"];
+        post: operations["createOrganisation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -361,7 +361,7 @@ export interface paths {
         };
         get?: never;
         /** Give an organisation another plan or custom limits; for operators */
-        put: operations["put_organisations_id_plan"];
+        put: operations["setPlan"];
         post?: never;
         delete?: never;
         options?: never;
@@ -377,7 +377,7 @@ export interface paths {
             cookie?: never;
         };
         /** The policies of the organisation, which apply to all its workflows */
-        get: operations["get_policies"];
+        get: operations["listPolicies"];
         put?: never;
         post?: never;
         delete?: never;
@@ -394,12 +394,12 @@ export interface paths {
             cookie?: never;
         };
         /** A policy */
-        get: operations["get_policies_policy"];
+        get: operations["getPolicy"];
         /** Create or replace a policy; takes effect from the next call */
-        put: operations["put_policies_policy"];
+        put: operations["putPolicy"];
         post?: never;
         /** Remove a policy */
-        delete: operations["delete_policies_policy"];
+        delete: operations["deletePolicy"];
         options?: never;
         head?: never;
         patch?: never;
@@ -413,14 +413,14 @@ export interface paths {
             cookie?: never;
         };
         /** Which events you are notified of, and where */
-        get: operations["get_preferences"];
+        get: operations["getPreferences"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
         /** Change which events you are notified of; omitted fields are kept */
-        patch: operations["patch_preferences"];
+        patch: operations["updatePreferences"];
         trace?: never;
     };
     "/api/v1/queries": {
@@ -431,7 +431,7 @@ export interface paths {
             cookie?: never;
         };
         /** The saved queries of the organisation */
-        get: operations["get_queries"];
+        get: operations["listQueries"];
         put?: never;
         post?: never;
         delete?: never;
@@ -448,12 +448,12 @@ export interface paths {
             cookie?: never;
         };
         /** A saved query */
-        get: operations["get_queries_query"];
+        get: operations["getQuery"];
         /** Create or replace a saved query; takes effect from the next step */
-        put: operations["put_queries_query"];
+        put: operations["putQuery"];
         post?: never;
         /** Remove a saved query */
-        delete: operations["delete_queries_query"];
+        delete: operations["deleteQuery"];
         options?: never;
         head?: never;
         patch?: never;
@@ -467,7 +467,7 @@ export interface paths {
             cookie?: never;
         };
         /** Roles: named sets of grants, built-in roles first */
-        get: operations["get_roles"];
+        get: operations["listRoles"];
         put?: never;
         post?: never;
         delete?: never;
@@ -485,10 +485,10 @@ export interface paths {
         };
         get?: never;
         /** Create or replace a role */
-        put: operations["put_roles_role"];
+        put: operations["putRole"];
         post?: never;
         /** Remove a role that no user has */
-        delete: operations["delete_roles_role"];
+        delete: operations["deleteRole"];
         options?: never;
         head?: never;
         patch?: never;
@@ -502,7 +502,7 @@ export interface paths {
             cookie?: never;
         };
         /** Runs, newest first */
-        get: operations["get_runs"];
+        get: operations["listRuns"];
         put?: never;
         post?: never;
         delete?: never;
@@ -521,7 +521,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Cancel every matching run that has not ended, up to 10,000 */
-        post: operations["post_runs_cancel"];
+        post: operations["cancelRuns"];
         delete?: never;
         options?: never;
         head?: never;
@@ -538,7 +538,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Retry every matching run that did not complete, up to 10,000 */
-        post: operations["post_runs_retry"];
+        post: operations["retryRuns"];
         delete?: never;
         options?: never;
         head?: never;
@@ -553,14 +553,14 @@ export interface paths {
             cookie?: never;
         };
         /** A run with all its steps, and what it waits for */
-        get: operations["get_runs_run"];
+        get: operations["getRun"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
         /** Replace the labels of a run */
-        patch: operations["patch_runs_run"];
+        patch: operations["labelRun"];
         trace?: never;
     };
     "/api/v1/runs/{run}/cancel": {
@@ -573,7 +573,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Cancel a run: running steps are stopped, and no others start */
-        post: operations["post_runs_run_cancel"];
+        post: operations["cancelRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -590,7 +590,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Erase all payloads of a finished run; its log and the digests remain */
-        post: operations["post_runs_run_erase"];
+        post: operations["eraseRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -605,7 +605,7 @@ export interface paths {
             cookie?: never;
         };
         /** The log of a run, in order */
-        get: operations["get_runs_run_events"];
+        get: operations["listRunEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -622,7 +622,7 @@ export interface paths {
             cookie?: never;
         };
         /** The graph of a run's version */
-        get: operations["get_runs_run_graph"];
+        get: operations["getRunGraph"];
         put?: never;
         post?: never;
         delete?: never;
@@ -641,7 +641,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Release a run from quarantine: it is driven again */
-        post: operations["post_runs_run_release"];
+        post: operations["releaseRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -662,7 +662,7 @@ export interface paths {
          * @description If there is a body, it replaces the input. With `wait`: 200 with the finished run, or 202 with the running one when
          *     the time is up.
          */
-        post: operations["post_runs_run_rerun"];
+        post: operations["rerunRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -677,13 +677,13 @@ export interface paths {
             cookie?: never;
         };
         /** Which steps a retry would keep, and which would run again */
-        get: operations["get_runs_run_retry"];
+        get: operations["previewRetry"];
         put?: never;
         /**
          * Retry a run that failed, timed out or was cancelled: steps that did not succeed run again
          * @description With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
          */
-        post: operations["post_runs_run_retry"];
+        post: operations["retryRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -698,7 +698,7 @@ export interface paths {
             cookie?: never;
         };
         /** The open gate of a step, with the digest for the answer */
-        get: operations["get_runs_run_steps_step_approval"];
+        get: operations["getApproval"];
         put?: never;
         post?: never;
         delete?: never;
@@ -717,7 +717,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Approve at a gate */
-        post: operations["post_runs_run_steps_step_approve"];
+        post: operations["approveStep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -734,7 +734,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Deliver the call that a step waits for, by the step's name */
-        post: operations["post_runs_run_steps_step_deliver"];
+        post: operations["deliverToStep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -751,7 +751,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Deny at a gate */
-        post: operations["post_runs_run_steps_step_deny"];
+        post: operations["denyStep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -768,7 +768,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** End a stuck step with a given result; for administrators, and logged */
-        post: operations["post_runs_run_steps_step_finish"];
+        post: operations["finishStep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -785,7 +785,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Create a link to answer without a key: for yourself, or as an administrator for anyone who may answer */
-        post: operations["post_runs_run_steps_step_link"];
+        post: operations["createApprovalLink"];
         delete?: never;
         options?: never;
         head?: never;
@@ -802,7 +802,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Report what happened to a call whose outcome is unknown */
-        post: operations["post_runs_run_steps_step_verdict"];
+        post: operations["settleStep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -822,7 +822,7 @@ export interface paths {
          *     `Last-Event-ID` to resume after it. When the run has ended, an event `end` with its status follows and the stream
          *     closes. Reconnecting after that returns 204.
          */
-        get: operations["get_runs_run_stream"];
+        get: operations["streamRun"];
         put?: never;
         post?: never;
         delete?: never;
@@ -839,7 +839,7 @@ export interface paths {
             cookie?: never;
         };
         /** All schedules of the organisation */
-        get: operations["get_schedules"];
+        get: operations["listSchedules"];
         put?: never;
         post?: never;
         delete?: never;
@@ -856,7 +856,7 @@ export interface paths {
             cookie?: never;
         };
         /** The secrets of the organisation, without their values */
-        get: operations["get_secrets"];
+        get: operations["listSecrets"];
         put?: never;
         post?: never;
         delete?: never;
@@ -873,12 +873,12 @@ export interface paths {
             cookie?: never;
         };
         /** A secret, without its value */
-        get: operations["get_secrets_secret"];
+        get: operations["getSecret"];
         /** Create a secret, or change its value or hosts; takes effect from the next step */
-        put: operations["put_secrets_secret"];
+        put: operations["putSecret"];
         post?: never;
         /** Remove a secret */
-        delete: operations["delete_secrets_secret"];
+        delete: operations["deleteSecret"];
         options?: never;
         head?: never;
         patch?: never;
@@ -894,7 +894,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Create a one-time link that signs a browser in as you, valid for a day; administrators can create links for others */
-        post: operations["post_sign_in_links"];
+        post: operations["createSignInLink"];
         delete?: never;
         options?: never;
         head?: never;
@@ -911,7 +911,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Sign this browser out */
-        post: operations["post_sign_out"];
+        post: operations["signOut"];
         delete?: never;
         options?: never;
         head?: never;
@@ -928,7 +928,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Approve at a gate, by its step id */
-        post: operations["post_steps_step_approve"];
+        post: operations["approveStepById"];
         delete?: never;
         options?: never;
         head?: never;
@@ -945,7 +945,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Deny at a gate, by its step id */
-        post: operations["post_steps_step_deny"];
+        post: operations["denyStepById"];
         delete?: never;
         options?: never;
         head?: never;
@@ -962,7 +962,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Signal a waiting step: approves a gate, ends a sleep, or delivers an empty call */
-        post: operations["post_steps_step_ready"];
+        post: operations["signalStep"];
         delete?: never;
         options?: never;
         head?: never;
@@ -982,7 +982,7 @@ export interface paths {
          * Run an unsaved definition, separately from real runs
          * @description The definition needs no name. With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
          */
-        post: operations["post_test_runs"];
+        post: operations["startTestRun"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1000,7 +1000,7 @@ export interface paths {
         put?: never;
         post?: never;
         /** Stop a test run and delete it */
-        delete: operations["delete_test_runs_run"];
+        delete: operations["deleteTestRun"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1014,7 +1014,7 @@ export interface paths {
             cookie?: never;
         };
         /** The workflows that are exposed as tools, by name */
-        get: operations["get_tools"];
+        get: operations["listTools"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1031,7 +1031,7 @@ export interface paths {
             cookie?: never;
         };
         /** How much of its plan the organisation has used */
-        get: operations["get_usage"];
+        get: operations["getUsage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1048,10 +1048,10 @@ export interface paths {
             cookie?: never;
         };
         /** The users of the organisation */
-        get: operations["get_users"];
+        get: operations["listUsers"];
         put?: never;
         /** Create a user */
-        post: operations["post_users"];
+        post: operations["createUser"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1066,15 +1066,15 @@ export interface paths {
             cookie?: never;
         };
         /** A user */
-        get: operations["get_users_user"];
+        get: operations["getUser"];
         put?: never;
         post?: never;
         /** Disable a user permanently; their history is kept */
-        delete: operations["delete_users_user"];
+        delete: operations["disableUser"];
         options?: never;
         head?: never;
         /** Change a user's roles or grants, or disable them; takes effect from the next step of their runs */
-        patch: operations["patch_users_user"];
+        patch: operations["updateUser"];
         trace?: never;
     };
     "/api/v1/workflows": {
@@ -1085,14 +1085,14 @@ export interface paths {
             cookie?: never;
         };
         /** The workflows of the organisation, by name */
-        get: operations["get_workflows"];
+        get: operations["listWorkflows"];
         put?: never;
         /**
          * Create a workflow from a definition in JSON or YAML, in any dialect
          * @description 201 for a new workflow, 200 if an identical one exists, 409 if another one has that name: use `PUT` to create its
          *     next version.
          */
-        post: operations["post_workflows"];
+        post: operations["createWorkflow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1107,22 +1107,22 @@ export interface paths {
             cookie?: never;
         };
         /** A workflow with its definition. A deleted one is found by its id */
-        get: operations["get_workflows_id"];
+        get: operations["getWorkflow"];
         /**
          * Create the next version of a workflow, or the first
          * @description Running runs keep their version. With `If-Match`, only if the workflow has not changed.
          */
-        put: operations["put_workflows_id"];
+        put: operations["putWorkflow"];
         post?: never;
         /** Delete a workflow; running runs finish, and it can be restored */
-        delete: operations["delete_workflows_id"];
+        delete: operations["deleteWorkflow"];
         options?: never;
         head?: never;
         /**
          * Enable or disable a workflow, or make it a part of a set
          * @description A disabled workflow refuses triggers and skips its schedule. Nothing is deleted.
          */
-        patch: operations["patch_workflows_id"];
+        patch: operations["updateWorkflow"];
         trace?: never;
     };
     "/api/v1/workflows/{id}/accept-tool": {
@@ -1135,7 +1135,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Accept the newest version of a workflow as a tool that agents are offered */
-        post: operations["post_workflows_id_accept_tool"];
+        post: operations["acceptTool"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1150,7 +1150,7 @@ export interface paths {
             cookie?: never;
         };
         /** The graph of a workflow, for any dialect */
-        get: operations["get_workflows_id_graph"];
+        get: operations["getWorkflowGraph"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1169,7 +1169,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Hold new runs of a workflow, or of one concurrency key: they are accepted and wait in the queue */
-        post: operations["post_workflows_id_pause"];
+        post: operations["pauseWorkflow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1189,7 +1189,7 @@ export interface paths {
          * Restore a deleted workflow, by its id or by the name of the one that was deleted last
          * @description It gets its schedules back, and new webhook URLs. 409 while another workflow has its name.
          */
-        post: operations["post_workflows_id_restore"];
+        post: operations["restoreWorkflow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1206,7 +1206,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Release held runs */
-        post: operations["post_workflows_id_resume"];
+        post: operations["resumeWorkflow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1223,7 +1223,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Give a workflow new webhook URLs; the old ones stop working */
-        post: operations["post_workflows_id_rotate_webhooks"];
+        post: operations["rotateWebhooks"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1238,7 +1238,7 @@ export interface paths {
             cookie?: never;
         };
         /** Runs of a workflow, newest first */
-        get: operations["get_workflows_id_runs"];
+        get: operations["listRunsOfWorkflow"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1255,7 +1255,7 @@ export interface paths {
             cookie?: never;
         };
         /** A run of a workflow with all its steps */
-        get: operations["get_workflows_id_runs_run"];
+        get: operations["getRunOfWorkflow"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1274,7 +1274,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Cancel a run of a workflow */
-        post: operations["post_workflows_id_runs_run_cancel"];
+        post: operations["cancelRunOfWorkflow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1289,7 +1289,7 @@ export interface paths {
             cookie?: never;
         };
         /** When a workflow will start by itself: the next ten ticks of each schedule */
-        get: operations["get_workflows_id_schedule"];
+        get: operations["listSchedulesOfWorkflow"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1312,7 +1312,7 @@ export interface paths {
          * @description 201 for a new run, 200 if the same `Idempotency-Key` and body have already started one (409 with a different body).
          *     With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
          */
-        post: operations["post_workflows_id_trigger"];
+        post: operations["triggerWorkflow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1327,7 +1327,7 @@ export interface paths {
             cookie?: never;
         };
         /** All versions of a workflow, newest first */
-        get: operations["get_workflows_id_versions"];
+        get: operations["listVersions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1344,7 +1344,7 @@ export interface paths {
             cookie?: never;
         };
         /** One version of a workflow */
-        get: operations["get_workflows_id_versions_version"];
+        get: operations["getVersion"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1366,7 +1366,7 @@ export interface paths {
          *     `workflow_node_update` and `workflow_status_update` with the state of the run and then for each change;
          *     `notification` for events that concern you personally, joined or not; and `error` with a problem if a message fails.
          */
-        get: operations["get_ws"];
+        get: operations["openSocket"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1386,10 +1386,10 @@ export interface paths {
          * A page that shows the question; it decides nothing
          * @description Errors are pages for clients that accept HTML, and problems for others.
          */
-        get: operations["get_approve_token"];
+        get: operations["showApprovalPage"];
         put?: never;
         /** Submit the answer; the link works once */
-        post: operations["post_approve_token"];
+        post: operations["submitApprovalPage"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1406,7 +1406,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Start a workflow by calling its URL; any content type */
-        post: operations["post_in_token"];
+        post: operations["callTrigger"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1421,7 +1421,7 @@ export interface paths {
             cookie?: never;
         };
         /** Sign a browser in with a link; the link works once */
-        get: operations["get_sign_in_link"];
+        get: operations["signIn"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1438,14 +1438,14 @@ export interface paths {
             cookie?: never;
         };
         /** A page for people who open the URL in a browser; it delivers nothing */
-        get: operations["get_wh_token"];
+        get: operations["showCallbackPage"];
         put?: never;
         /**
          * Deliver the call that a step waits for
          * @description A call that arrives before its step waits is stored. 409 if one was already delivered, 410 if the step or the run
          *     has ended. A body of more than 256 KB is truncated, or refused with 413 (setting `limits.long_callbacks`).
          */
-        post: operations["post_wh_token"];
+        post: operations["deliverCallback"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1490,8 +1490,13 @@ export interface components {
              */
             digest: string | null;
         };
+        /**
+         * @description An approval, or a verdict on a call that may have happened.
+         * @enum {string}
+         */
+        ApprovalKind: "approval" | "verdict";
         /** @description A gate that waits for a person. */
-        ApprovalView: {
+        Approval: {
             /**
              * Format: int32
              * @description Number of approvals required.
@@ -1503,7 +1508,7 @@ export interface components {
              * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
              *     denial (`on_denial`).
              */
-            asks: unknown;
+            asks: components["schemas"]["Question"];
             /** Format: int32 */
             attempt: number;
             created_by: string;
@@ -1514,12 +1519,10 @@ export interface components {
             escalates_at?: components["schemas"]["Instant"] | null;
             /** @description For `POST /api/v1/steps/{id}/ready`. */
             id: string;
-            /** @description approval, or verdict on a call that may have happened. */
-            kind: string;
+            kind: components["schemas"]["ApprovalKind"];
             /** @description Whether you may answer it. */
             mine: boolean;
-            /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
-            on_timeout?: string | null;
+            on_timeout?: components["schemas"]["OnTimeout"] | null;
             run_id: string;
             since: components["schemas"]["Instant"];
             step: string;
@@ -1530,16 +1533,41 @@ export interface components {
             warnings?: string[];
             workflow: string;
         };
+        /** @description A call that an answer allows or leads to. */
+        AskedCall: {
+            /** @description The call is also made if it is approved. */
+            also_if_approved?: boolean;
+            /** @description Binds the approval to exactly this call; only if the call is covered. */
+            digest?: string;
+            /** @description The arguments, as far as they are known. */
+            input?: unknown;
+            kind: components["schemas"]["StepKind"];
+            /** @description The call depends on results that are not known yet, so it is not covered. */
+            not_yet_known?: boolean;
+            /** @description Path of the step. */
+            step: string;
+            /** @description The arguments are too long to be shown, so the call is not covered. */
+            too_large_to_show?: boolean;
+            tool?: string;
+            /** @description JSON Pointers to the unknown parts of the arguments. */
+            unknown?: string[];
+            workflow?: string;
+        };
         Attempt: {
             /** Format: int32 */
             attempt: number;
-            error?: components["schemas"]["ErrorView"] | null;
+            error?: components["schemas"]["StepError"] | null;
             finished_at?: components["schemas"]["Instant"] | null;
             log?: components["schemas"]["LogLine"][];
             output?: unknown;
             started_at: components["schemas"]["Instant"];
-            status: string;
+            status: components["schemas"]["AttemptStatus"];
         };
+        /**
+         * @description Status of an attempt: that of the step at the time, or `lost` if its process ended before it reported.
+         * @enum {string}
+         */
+        AttemptStatus: "pending" | "running" | "sleeping" | "waiting" | "success" | "failed" | "timeout" | "denied" | "template_error" | "skipped" | "cancelled" | "lost";
         /** @description Whether the audit trail was tampered with. */
         AuditVerdict: {
             /**
@@ -1550,7 +1578,7 @@ export interface components {
             /** Format: int64 */
             rows: number;
         };
-        AuditView: {
+        Audit: {
             /** @description For example `run.cancel`. */
             action: string;
             at: components["schemas"]["Instant"];
@@ -1590,12 +1618,12 @@ export interface components {
             reason: string | null;
         };
         /** @description A channel, without its credentials. */
-        ChannelView: {
+        Channel: {
             created_at: components["schemas"]["Instant"];
             created_by: string;
-            events: components["schemas"]["TopicView"][];
+            events: components["schemas"]["Topic"][];
             id: string;
-            medium: components["schemas"]["MediumView"];
+            medium: components["schemas"]["Medium"];
             name: string;
             /** @description Belongs to the organisation, not to a single user. */
             organisation: boolean;
@@ -1625,7 +1653,7 @@ export interface components {
             write: boolean;
         };
         /** @description A database for query steps. Its URL is never shown. */
-        ConnectionView: {
+        Connection: {
             changed_at: components["schemas"]["Instant"];
             changed_by: string;
             created_at: components["schemas"]["Instant"];
@@ -1639,8 +1667,7 @@ export interface components {
              * @description Maximum number of rows of a query, if lower than the server's limit.
              */
             rows?: number | null;
-            /** @description `postgres` or `sqlite`. */
-            scheme: string;
+            scheme: components["schemas"]["DatabaseScheme"];
             sealed_with: string;
             /**
              * Format: int64
@@ -1651,582 +1678,160 @@ export interface components {
             write: boolean;
         };
         /** @description A response: the result is in `data`. */
-        Data_ApprovalView: {
-            /** @description A gate that waits for a person. */
-            data: {
-                /**
-                 * Format: int32
-                 * @description Number of approvals required.
-                 */
-                approvals?: number;
-                /** @description Who has approved so far, if several approvals are required. */
-                approved_by?: string[];
-                /**
-                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
-                 *     denial (`on_denial`).
-                 */
-                asks: unknown;
-                /** Format: int32 */
-                attempt: number;
-                created_by: string;
-                /** @description Digest of everything shown. An answer refers to it. */
-                digest?: string | null;
-                /** @description Whether it has been escalated. */
-                escalated?: boolean;
-                escalates_at?: components["schemas"]["Instant"] | null;
-                /** @description For `POST /api/v1/steps/{id}/ready`. */
-                id: string;
-                /** @description approval, or verdict on a call that may have happened. */
-                kind: string;
-                /** @description Whether you may answer it. */
-                mine: boolean;
-                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
-                on_timeout?: string | null;
-                run_id: string;
-                since: components["schemas"]["Instant"];
-                step: string;
-                until?: components["schemas"]["Instant"] | null;
-                /** Format: int32 */
-                version?: number;
-                /** @description Why it may not reach anyone who can answer it. */
-                warnings?: string[];
-                workflow: string;
-            };
+        Data_Approval: {
+            data: components["schemas"]["Approval"];
         };
         /** @description A response: the result is in `data`. */
         Data_AuditVerdict: {
-            /** @description Whether the audit trail was tampered with. */
-            data: {
-                /**
-                 * Format: int64
-                 * @description The first row with a wrong hash; none if the trail is intact.
-                 */
-                broken_at?: number | null;
-                /** Format: int64 */
-                rows: number;
-            };
+            data: components["schemas"]["AuditVerdict"];
         };
         /** @description A response: the result is in `data`. */
         Data_BulkResult: {
-            /** @description The result of a bulk operation. */
-            data: {
-                /** @description Runs that were changed. */
-                done: string[];
-                /** @description More runs match than one request may change: repeat the request. */
-                more: boolean;
-                refused: components["schemas"]["BulkRefusal"][];
-            };
+            data: components["schemas"]["BulkResult"];
         };
         /** @description A response: the result is in `data`. */
-        Data_ConnectionView: {
-            /** @description A database for query steps. Its URL is never shown. */
-            data: {
-                changed_at: components["schemas"]["Instant"];
-                changed_by: string;
-                created_at: components["schemas"]["Instant"];
-                /** @description The name of the database, or the path for SQLite. */
-                database: string;
-                host?: string | null;
-                id: string;
-                name: string;
-                /**
-                 * Format: int32
-                 * @description Maximum number of rows of a query, if lower than the server's limit.
-                 */
-                rows?: number | null;
-                /** @description `postgres` or `sqlite`. */
-                scheme: string;
-                sealed_with: string;
-                /**
-                 * Format: int64
-                 * @description Maximum duration of a statement in milliseconds, if lower than the server's limit.
-                 */
-                timeout_ms?: number | null;
-                /** @description Whether statements may write. */
-                write: boolean;
-            };
+        Data_Connection: {
+            data: components["schemas"]["Connection"];
         };
         /** @description A response: the result is in `data`. */
-        Data_GraphView: {
-            /** @description The steps of a version and the edges between them, for any dialect. Edges refer to steps by their index in `nodes`. */
-            data: {
-                edges: components["schemas"]["GraphEdge"][];
-                name: string;
-                nodes: components["schemas"]["GraphNode"][];
-                /**
-                 * Format: int32
-                 * @description Name of the workflow.
-                 */
-                version: number;
-            };
+        Data_Graph: {
+            data: components["schemas"]["Graph"];
         };
         /** @description A response: the result is in `data`. */
-        Data_KeyView: {
-            data: {
-                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
-                agent: boolean;
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                expires_at?: components["schemas"]["Instant"] | null;
-                /** @description Restricts the user's grants; without a list the key has all of them. */
-                grants?: string[] | null;
-                id: string;
-                last_used_at?: components["schemas"]["Instant"] | null;
-                name: string;
-                paused: boolean;
-                revoked_at?: components["schemas"]["Instant"] | null;
-                /** @description The first characters of the key. */
-                start: string;
-                user: string;
-            };
+        Data_Key: {
+            data: components["schemas"]["Key"];
         };
         /** @description A response: the result is in `data`. */
-        Data_LinkView: {
-            /** @description A link that signs in one browser, once. */
-            data: {
-                url: string;
-            };
+        Data_Link: {
+            data: components["schemas"]["Link"];
         };
         /** @description A response: the result is in `data`. */
-        Data_McpServerView: {
-            /** @description An MCP server whose tools steps can call, as seen by this node. */
-            data: {
-                /** @description The name that the server reports. */
-                about?: string | null;
-                /**
-                 * Format: int32
-                 * @description How often this node has connected to it.
-                 */
-                connections: number;
-                name: string;
-                next_attempt_at?: components["schemas"]["Instant"] | null;
-                protocol?: string | null;
-                /** @description `ready`, `connecting`, `down`, or `absent` if this node is not configured to connect to it. */
-                state: string;
-                tools: components["schemas"]["McpToolView"][];
-                /** @description `stdio` or `http`. */
-                transport?: string | null;
-                /** @description Why it is down. */
-                why?: string | null;
-            };
+        Data_McpServer: {
+            data: components["schemas"]["McpServer"];
         };
         /** @description A response: the result is in `data`. */
         Data_Me: {
-            /** @description The authenticated caller. */
-            data: {
-                agent: boolean;
-                /** @description What you may do with these credentials. */
-                grants: string[];
-                /** @description The id of your key; none in a browser session. */
-                key?: string | null;
-                organisation: components["schemas"]["OrganisationView"];
-                user: string;
-            };
+            data: components["schemas"]["Me"];
         };
         /** @description A response: the result is in `data`. */
-        Data_NewChannelView: {
-            /** @description A new channel. */
-            data: components["schemas"]["ChannelView"] & {
-                /** @description `whsec_…`: the key that signs calls of a webhook. Shown only here. */
-                secret?: string | null;
-            };
+        Data_NewChannel: {
+            data: components["schemas"]["NewChannel"];
         };
         /** @description A response: the result is in `data`. */
-        Data_NewKeyView: {
-            /** @description A new key. The key itself is shown only here. */
-            data: components["schemas"]["KeyView"] & {
-                /** @description `sw_…`. */
-                key: string;
-            };
+        Data_NewKey: {
+            data: components["schemas"]["NewKey"];
         };
         /** @description A response: the result is in `data`. */
-        Data_NewOrganisationView: {
-            /** @description A new organisation with the key of its first user, `admin`. The key is shown only here. */
-            data: components["schemas"]["OrganisationView"] & {
-                admin_key: string;
-            };
+        Data_NewOrganisation: {
+            data: components["schemas"]["NewOrganisation"];
         };
         /** @description A response: the result is in `data`. */
-        Data_OrganisationView: {
-            data: {
-                /** Format: int64 */
-                id: number;
-                limits: components["schemas"]["LimitsView"];
-                name: string;
-                plan: string;
-            };
+        Data_Organisation: {
+            data: components["schemas"]["Organisation"];
         };
         /** @description A response: the result is in `data`. */
-        Data_PolicyView: {
-            data: {
-                allow_self: boolean;
-                /** Format: int32 */
-                approvals: number;
-                approvers: string[];
-                at_most_once?: components["schemas"]["UnknownName"] | null;
-                calls: string;
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                effect: components["schemas"]["EffectName"];
-                name: string;
-                rate?: components["schemas"]["RateView"] | null;
-                reason?: string | null;
-                timeout?: components["schemas"]["Length"] | null;
-            };
+        Data_Policy: {
+            data: components["schemas"]["Policy"];
         };
         /** @description A response: the result is in `data`. */
-        Data_PreferencesView: {
-            /** @description Which events you are notified of, and where. Only the given fields are changed. */
-            data: {
-                /**
-                 * @description In a connected browser.
-                 * @default null
-                 */
-                browser: components["schemas"]["TopicView"][] | null;
-                /**
-                 * @description By the id of the channel.
-                 * @default {}
-                 */
-                channels: {
-                    [key: string]: components["schemas"]["TopicView"][];
-                };
-            };
+        Data_Preferences: {
+            data: components["schemas"]["Preferences"];
         };
         /** @description A response: the result is in `data`. */
-        Data_QueryView: {
-            /** @description A statement that query steps use by name. */
-            data: {
-                changed_at: components["schemas"]["Instant"];
-                changed_by: string;
-                connection: string;
-                created_at: components["schemas"]["Instant"];
-                id: string;
-                name: string;
-                /** @description Default values of named parameters. */
-                params: {
-                    [key: string]: unknown;
-                };
-                /**
-                 * Format: int32
-                 * @description Maximum number of rows, unless the step sets one.
-                 */
-                rows?: number | null;
-                sql: string;
-                /** @description Whether it writes. */
-                write: boolean;
-            };
+        Data_Query: {
+            data: components["schemas"]["Query"];
         };
         /** @description A response: the result is in `data`. */
         Data_Received: {
-            /** @description The response to an accepted call. */
-            data: {
-                received: boolean;
-            };
+            data: components["schemas"]["Received"];
         };
         /** @description A response: the result is in `data`. */
         Data_RetryPreview: {
-            /** @description What a retry would keep. */
-            data: {
-                /** @description Steps that would run again; those inside a loop that is only continued, by path. */
-                again: string[];
-                /** @description Steps whose results are kept. */
-                stands: string[];
-            };
+            data: components["schemas"]["RetryPreview"];
         };
         /** @description A response: the result is in `data`. */
-        Data_RoleView: {
-            data: {
-                /** @description Built in; cannot be changed. */
-                built_in: boolean;
-                grants: string[];
-                name: string;
-            };
+        Data_Role: {
+            data: components["schemas"]["Role"];
         };
         /** @description A response: the result is in `data`. */
-        Data_RotatedView: {
-            /** @description The result of a master key rotation. */
-            data: {
-                /** @description The master key that now seals everything. */
-                key: string;
-                /** @description Records that no key of this node opens, and why. */
-                locked: string[];
-                /**
-                 * Format: int64
-                 * @description Secrets and connections that another key sealed before.
-                 */
-                sealed: number;
-            };
+        Data_Rotated: {
+            data: components["schemas"]["Rotated"];
         };
         /** @description A response: the result is in `data`. */
         Data_Run: {
-            /** @description A run in full. */
-            data: {
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                erased_at?: components["schemas"]["Instant"] | null;
-                error?: components["schemas"]["ErrorView"] | null;
-                finished_at?: components["schemas"]["Instant"] | null;
-                /**
-                 * Format: int32
-                 * @description Increases with each retry of the run.
-                 */
-                generation: number;
-                id: string;
-                input: unknown;
-                labels: {
-                    [key: string]: string;
-                };
-                output?: unknown;
-                /** @description The step of another run that started it, as long as that run exists. */
-                parent?: components["schemas"]["ParentStep"];
-                started_at?: components["schemas"]["Instant"] | null;
-                /** @description queued, running, paused, completed, failed, cancelled or timeout. */
-                status: string;
-                /** @description By name; steps inside loops by path, such as `each[3].charge`. */
-                tasks: {
-                    [key: string]: components["schemas"]["Step"];
-                };
-                test?: boolean;
-                /**
-                 * Format: int64
-                 * @description Increases with every change of the run.
-                 */
-                version: number;
-                /** @description What an unfinished run waits for; empty if it has finished. */
-                waiting_for: components["schemas"]["Waiting"][];
-                /** @description Why its open approvals may not reach anyone who can answer them. */
-                warnings?: components["schemas"]["Warning"][];
-                workflow: string;
-                /** @description The workflow was deleted since. */
-                workflow_deleted_at?: components["schemas"]["Instant"];
-                workflow_id: string;
-                /** Format: int32 */
-                workflow_version: number;
-            };
+            data: components["schemas"]["Run"];
         };
         /** @description A response: the result is in `data`. */
-        Data_RunWithId: {
-            /** @description A run that also has its id under the name used by trigger responses. */
-            data: components["schemas"]["Run"] & {
-                run_id: string;
-            };
+        Data_Secret: {
+            data: components["schemas"]["Secret"];
         };
         /** @description A response: the result is in `data`. */
-        Data_SecretView: {
-            /** @description A secret. Its value is never shown. */
-            data: {
-                changed_at: components["schemas"]["Instant"];
-                changed_by: string;
-                created_at: components["schemas"]["Instant"];
-                /** @description Hosts it may be sent to; any host if empty. */
-                hosts: string[];
-                id: string;
-                /** @description Whether it is masked in responses of services. Values shorter than 8 characters are not. */
-                masked: boolean;
-                name: string;
-                /** @description The master key that seals it. */
-                sealed_with: string;
-                /**
-                 * Format: int32
-                 * @description Number of values it has had.
-                 */
-                version: number;
-            };
-        };
-        /** @description A response: the result is in `data`. */
-        Data_TestView: {
-            /** @description Whether a message was delivered. */
-            data: {
-                arrived: boolean;
-                error?: string | null;
-            };
+        Data_TestResult: {
+            data: components["schemas"]["TestResult"];
         };
         /** @description A response: the result is in `data`. */
         Data_Triggered: {
-            /** @description A run that was just started. */
-            data: {
-                run_id: string;
-                started_at?: components["schemas"]["Instant"];
-                status: string;
-                workflow: string;
-                workflow_id: string;
-                /** Format: int32 */
-                workflow_version: number;
-            };
+            data: components["schemas"]["Triggered"];
         };
         /** @description A response: the result is in `data`. */
-        Data_UsageView: {
-            data: {
-                /**
-                 * Format: int64
-                 * @description Steps executed in this month.
-                 */
-                executions: number;
-                /** @description For example `2026-11`. */
-                month: string;
-                /**
-                 * Format: int64
-                 * @description Runs that have not ended.
-                 */
-                open_runs: number;
-                organisation: components["schemas"]["OrganisationView"];
-                /** Format: int64 */
-                workflows: number;
-            };
+        Data_Usage: {
+            data: components["schemas"]["Usage"];
         };
         /** @description A response: the result is in `data`. */
-        Data_UserView: {
-            data: {
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                disabled: boolean;
-                /** @description In addition to the grants of the roles. */
-                grants: string[];
-                id: string;
-                name: string;
-                roles: string[];
-            };
+        Data_User: {
+            data: components["schemas"]["User"];
         };
         /** @description A response: the result is in `data`. */
-        Data_VersionView: {
-            /** @description One version of a workflow. */
-            data: {
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                /** @description As its author wrote it, JSON or YAML. */
-                source: string;
-                /** Format: int32 */
-                version: number;
-            };
+        Data_Version: {
+            data: components["schemas"]["Version"];
         };
         /** @description A response: the result is in `data`. */
-        Data_WarningsView: {
-            /** @description What is suspicious in a definition that is valid. */
-            data: {
-                warnings: components["schemas"]["FaultView"][];
-            };
+        Data_CheckResult: {
+            data: components["schemas"]["CheckResult"];
         };
         /** @description A response: the result is in `data`. */
         Data_Workflow: {
-            /** @description A workflow with its definition. */
-            data: components["schemas"]["WorkflowSummary"] & {
-                /** @description The parsed source. */
-                definition: unknown;
-                /** @description tasks, flow or graph. */
-                dialect: string;
-                input_schema?: unknown;
-                /** @description Concurrency keys whose new runs wait. */
-                paused_keys?: components["schemas"]["PausedKey"][];
-                /** @description As its author wrote it, JSON or YAML. */
-                source: string;
-                /** @description By name, for any dialect. */
-                steps: {
-                    [key: string]: components["schemas"]["TaskView"];
-                };
-                /** @description Its tasks as written, if it uses the tasks dialect. */
-                tasks?: unknown;
-                /** @description URLs that start it; only for callers who may change it. */
-                webhooks?: string[];
-            };
+            data: components["schemas"]["Workflow"];
         };
         /** @description A response: the result is in `data`. */
         Data_WorkflowSummary: {
-            /** @description A workflow as lists show it. */
-            data: {
-                created_by: string;
-                /** @description Deleted workflows can be restored. */
-                deleted_at?: components["schemas"]["Instant"];
-                description?: string | null;
-                /** @description Of a new workflow: the one of the same name that was deleted last. */
-                earlier?: components["schemas"]["EarlierWorkflow"];
-                enabled: boolean;
-                id: string;
-                /** @description When its first version was stored. */
-                inserted_at: components["schemas"]["Instant"];
-                labels: {
-                    [key: string]: string;
-                };
-                name: string;
-                /** @description Whether new runs wait until it is resumed. */
-                paused: boolean;
-                /** @description The set of definitions that it belongs to, if it was applied as a part of one. */
-                set?: string | null;
-                /** Format: int32 */
-                task_count: number;
-                /** @description The first of `triggers`. */
-                trigger: string;
-                /** @description api, webhook, cron or at. */
-                triggers: string[];
-                /** @description When this version was stored. */
-                updated_at: components["schemas"]["Instant"];
-                /** Format: int32 */
-                version: number;
-            };
+            data: components["schemas"]["WorkflowSummary"];
         };
         /** @description A response: the result is in `data`. */
-        Data_WorkflowToolView: {
-            /** @description A workflow that is exposed as a tool. */
-            data: {
-                accepted_at?: components["schemas"]["Instant"] | null;
-                accepted_by?: string | null;
-                /** Format: int32 */
-                accepted_version?: number | null;
-                /** @description Who defined that version. */
-                defined_by: string;
-                description?: string | null;
-                input_schema?: Record<string, never> | null;
-                /** @description The name of the tool. */
-                name: string;
-                /** @description Whether agents are offered it: accepted, and the workflow enabled. */
-                offered: boolean;
-                /**
-                 * @description `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
-                 *     the name belongs to another tool.
-                 */
-                standing: string;
-                /**
-                 * Format: int32
-                 * @description Its newest version.
-                 */
-                version: number;
-                /** @description Why it is held. */
-                why?: string | null;
-                /** @description The name of the workflow. */
-                workflow: string;
-                workflow_id: string;
-            };
+        Data_WorkflowTool: {
+            data: components["schemas"]["WorkflowTool"];
         };
+        /** @enum {string} */
+        DatabaseScheme: "postgres" | "sqlite";
         /** @description A workflow that was defined, and what is suspicious in its definition. */
-        DefinedView: {
+        Defined: {
             data: components["schemas"]["WorkflowSummary"];
-            warnings?: components["schemas"]["FaultView"][];
+            warnings?: components["schemas"]["Fault"][];
         };
+        /** @enum {string} */
+        DeliveryStatus: "waiting" | "sent" | "failed" | "dropped";
+        /**
+         * @description How a definition is written.
+         * @enum {string}
+         */
+        Dialect: "tasks" | "flow" | "graph";
         /** @description A deleted workflow whose name another one has now. */
         EarlierWorkflow: {
             deleted_at: components["schemas"]["Instant"];
             id: string;
         };
         /** @enum {string} */
-        EffectName: "allow" | "require_approval" | "deny";
-        ErrorView: {
+        EdgeStyle: "normal" | "error" | "back";
+        /** @enum {string} */
+        PolicyEffect: "allow" | "require_approval" | "deny";
+        StepError: {
             code: string;
             message: string;
         };
-        /** @description One fact of a run's log. */
-        Event: {
-            at: components["schemas"]["Instant"];
-            run_id: string;
-            step?: string | null;
-            /** @description created, started, entered, retrying, again, finished, skipped, ended, … */
-            type: string;
-            /**
-             * Format: int64
-             * @description The commit that contains it.
-             */
-            version: number;
-        };
+        /** @description One fact of a run's log */
+        Event: components["schemas"]["CreatedEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"];
         /** @description One error, its location, and how to fix it. */
-        FaultView: {
+        Fault: {
             code?: string | null;
             /** Format: int32 */
             column?: number | null;
@@ -2234,8 +1839,10 @@ export interface components {
             /** Format: int32 */
             line?: number | null;
             message: string;
-            /** @description For example `tasks.send.needs[0]`. */
+            /** @description For people: `tasks.send.needs[0]`, or the name of a query parameter or header. */
             path: string;
+            /** @description The same place as a JSON Pointer: `/tasks/send/needs/0`. */
+            pointer: string;
         };
         /** @description The result of a stuck step: an output or an error. */
         FinishRequest: {
@@ -2247,24 +1854,33 @@ export interface components {
             /** @default null */
             error: string | null;
             output?: unknown;
-            /**
-             * @description success or failed.
-             * @default null
-             */
-            status: string | null;
+            /** @default null */
+            status: components["schemas"]["FinishStatus"] | null;
+        };
+        /** @enum {string} */
+        FinishStatus: "success" | "failed";
+        /** @description A JSON Schema, usually of an object whose properties are the fields of a form. */
+        Form: {
+            description?: string;
+            /** @description Schemas by the name of the field. */
+            properties?: {
+                [key: string]: Record<string, never>;
+            };
+            required?: string[];
+            title?: string;
+            type?: string;
         };
         GraphEdge: {
             from: number;
             /** @description Handle or condition; empty for plain success. */
             label: string;
-            /** @description normal, error or back. */
-            style: string;
+            style: components["schemas"]["EdgeStyle"];
             to: number;
         };
         GraphNode: {
             /** @description A short summary: `POST /charge`, `3d`. */
             detail: string;
-            kind: string;
+            kind: components["schemas"]["StepKind"];
             name: string;
             /** @description The loop or for_each that contains it. */
             parent?: number | null;
@@ -2272,14 +1888,12 @@ export interface components {
             path: string;
         };
         /** @description The steps of a version and the edges between them, for any dialect. Edges refer to steps by their index in `nodes`. */
-        GraphView: {
+        Graph: {
             edges: components["schemas"]["GraphEdge"][];
+            /** @description Name of the workflow. */
             name: string;
             nodes: components["schemas"]["GraphNode"][];
-            /**
-             * Format: int32
-             * @description Name of the workflow.
-             */
+            /** Format: int32 */
             version: number;
         };
         /**
@@ -2295,7 +1909,7 @@ export interface components {
             /** @default null */
             paused: boolean | null;
         };
-        KeyView: {
+        Key: {
             /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
             agent: boolean;
             created_at: components["schemas"]["Instant"];
@@ -2324,7 +1938,7 @@ export interface components {
          */
         Length: string;
         /** @description Omitted fields are unlimited. */
-        LimitsView: {
+        Limits: {
             /**
              * Format: int32
              * @default null
@@ -2371,17 +1985,23 @@ export interface components {
             user: string | null;
         };
         /** @description A link that signs in one browser, once. */
-        LinkView: {
+        Link: {
             url: string;
         };
+        /** @enum {string} */
+        LogLevel: "debug" | "info" | "warn" | "error";
         /** @description A line written by code. */
         LogLine: {
-            /** @description debug, info, warn or error. */
-            level: string;
+            level: components["schemas"]["LogLevel"];
             text: string;
         };
+        /**
+         * @description State of the connection; `absent` if this node is not configured to connect.
+         * @enum {string}
+         */
+        McpServerState: "ready" | "connecting" | "down" | "absent";
         /** @description An MCP server whose tools steps can call, as seen by this node. */
-        McpServerView: {
+        McpServer: {
             /** @description The name that the server reports. */
             about?: string | null;
             /**
@@ -2392,15 +2012,13 @@ export interface components {
             name: string;
             next_attempt_at?: components["schemas"]["Instant"] | null;
             protocol?: string | null;
-            /** @description `ready`, `connecting`, `down`, or `absent` if this node is not configured to connect to it. */
-            state: string;
-            tools: components["schemas"]["McpToolView"][];
-            /** @description `stdio` or `http`. */
-            transport?: string | null;
+            state: components["schemas"]["McpServerState"];
+            tools: components["schemas"]["McpTool"][];
+            transport?: components["schemas"]["McpTransport"] | null;
             /** @description Why it is down. */
             why?: string | null;
         };
-        McpToolView: {
+        McpTool: {
             accepted_at?: components["schemas"]["Instant"] | null;
             accepted_by?: string | null;
             accepted_description?: string | null;
@@ -2414,17 +2032,15 @@ export interface components {
             /** @description The name in steps, grants and policies; none if the server does not offer the tool now. */
             name?: string | null;
             output_schema?: Record<string, never> | null;
-            /**
-             * @description `accepted`; `changed` and `new` are held until an administrator accepts them; `held` cannot be called at all;
-             *     `missing` is not offered now.
-             */
-            standing: string;
+            standing: components["schemas"]["ToolStanding"];
             title?: string | null;
             /** @description The name on its server. */
             tool: string;
             /** @description Why it cannot be called. */
             why?: string | null;
         };
+        /** @enum {string} */
+        McpTransport: "stdio" | "http";
         /** @description The authenticated caller. */
         Me: {
             agent: boolean;
@@ -2432,19 +2048,24 @@ export interface components {
             grants: string[];
             /** @description The id of your key; none in a browser session. */
             key?: string | null;
-            organisation: components["schemas"]["OrganisationView"];
+            organisation: components["schemas"]["Organisation"];
             user: string;
         };
         /** @enum {string} */
-        MediumView: "pushover" | "webhook" | "slack" | "ntfy" | "email";
+        Medium: "pushover" | "webhook" | "slack" | "ntfy" | "email";
+        /**
+         * @description What a notification is about. `test` is a test message.
+         * @enum {string}
+         */
+        MessageTopic: "gate_opened" | "gate_escalated" | "gate_answered" | "gate_expired" | "run_failed" | "test";
         /** @description The content of a notification. */
-        MessageView: {
+        Message: {
             /** @description Users who may answer. If empty, anyone with the right. */
             answerers?: string[];
             at: components["schemas"]["Instant"];
-            event: string;
+            event: components["schemas"]["MessageTopic"];
             /** @description What happens then: approve or deny. */
-            on_timeout?: string | null;
+            on_timeout?: components["schemas"]["OnTimeout"];
             run_id: string;
             step?: string | null;
             /** @description The question of the gate, its answer, or why the run failed. */
@@ -2456,8 +2077,8 @@ export interface components {
         /** @description Which settings are required depends on the medium. */
         NewChannelRequest: {
             /** @description All events if omitted. */
-            events?: components["schemas"]["TopicView"][] | null;
-            medium: components["schemas"]["MediumView"];
+            events?: components["schemas"]["Topic"][] | null;
+            medium: components["schemas"]["Medium"];
             name: string;
             /** @description For the organisation, not for yourself. */
             organisation?: boolean;
@@ -2473,7 +2094,7 @@ export interface components {
             user_key?: string | null;
         };
         /** @description A new channel. */
-        NewChannelView: components["schemas"]["ChannelView"] & {
+        NewChannel: components["schemas"]["Channel"] & {
             /** @description `whsec_…`: the key that signs calls of a webhook. Shown only here. */
             secret?: string | null;
         };
@@ -2496,7 +2117,7 @@ export interface components {
             user: string | null;
         };
         /** @description A new key. The key itself is shown only here. */
-        NewKeyView: components["schemas"]["KeyView"] & {
+        NewKey: components["schemas"]["Key"] & {
             /** @description `sw_…`. */
             key: string;
         };
@@ -2505,7 +2126,7 @@ export interface components {
             plan?: string | null;
         };
         /** @description A new organisation with the key of its first user, `admin`. The key is shown only here. */
-        NewOrganisationView: components["schemas"]["OrganisationView"] & {
+        NewOrganisation: components["schemas"]["Organisation"] & {
             admin_key: string;
         };
         NewUserRequest: {
@@ -2514,7 +2135,7 @@ export interface components {
             roles?: string[];
         };
         /** @description A process that executes steps. */
-        NodeView: {
+        Node: {
             /** @description `node_…`, new for every process. */
             id: string;
             joined_at: components["schemas"]["Instant"];
@@ -2539,7 +2160,7 @@ export interface components {
             version: string;
         };
         /** @description A message to one channel and its delivery. */
-        NotificationView: components["schemas"]["MessageView"] & {
+        Notification: components["schemas"]["Message"] & {
             /** Format: int32 */
             attempts: number;
             /** @description The channel's id. */
@@ -2550,355 +2171,96 @@ export interface components {
             finished_at?: components["schemas"]["Instant"] | null;
             /** @description Also the `webhook-id` of a call. */
             id: string;
-            /** @description `waiting`, `sent`, `failed` or `dropped`. */
-            status: string;
+            status: components["schemas"]["DeliveryStatus"];
             user?: string | null;
         };
-        OrganisationView: {
+        /** @enum {string} */
+        OnTimeout: "approve" | "deny";
+        Organisation: {
             /** Format: int64 */
             id: number;
-            limits: components["schemas"]["LimitsView"];
+            limits: components["schemas"]["Limits"];
             name: string;
             plan: string;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_ApprovalView: {
-            data: {
-                /**
-                 * Format: int32
-                 * @description Number of approvals required.
-                 */
-                approvals?: number;
-                /** @description Who has approved so far, if several approvals are required. */
-                approved_by?: string[];
-                /**
-                 * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
-                 *     denial (`on_denial`).
-                 */
-                asks: unknown;
-                /** Format: int32 */
-                attempt: number;
-                created_by: string;
-                /** @description Digest of everything shown. An answer refers to it. */
-                digest?: string | null;
-                /** @description Whether it has been escalated. */
-                escalated?: boolean;
-                escalates_at?: components["schemas"]["Instant"] | null;
-                /** @description For `POST /api/v1/steps/{id}/ready`. */
-                id: string;
-                /** @description approval, or verdict on a call that may have happened. */
-                kind: string;
-                /** @description Whether you may answer it. */
-                mine: boolean;
-                /** @description What happens then: approve or deny. Null if it waits as long as the run lasts. */
-                on_timeout?: string | null;
-                run_id: string;
-                since: components["schemas"]["Instant"];
-                step: string;
-                until?: components["schemas"]["Instant"] | null;
-                /** Format: int32 */
-                version?: number;
-                /** @description Why it may not reach anyone who can answer it. */
-                warnings?: string[];
-                workflow: string;
-            }[];
+        Page_Approval: {
+            data: components["schemas"]["Approval"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_AuditView: {
-            data: {
-                /** @description For example `run.cancel`. */
-                action: string;
-                at: components["schemas"]["Instant"];
-                by: string;
-                detail: unknown;
-                /** @description Hash over this row and the previous one. */
-                hash: string;
-                /** Format: int64 */
-                id: number;
-                /** @description The target of the action. */
-                target: string;
-            }[];
+        Page_Audit: {
+            data: components["schemas"]["Audit"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_ChannelView: {
-            data: {
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                events: components["schemas"]["TopicView"][];
-                id: string;
-                medium: components["schemas"]["MediumView"];
-                name: string;
-                /** @description Belongs to the organisation, not to a single user. */
-                organisation: boolean;
-                /** @description A shortened target, enough to tell it from others. */
-                target: string;
-                /** @description The owner. */
-                user?: string | null;
-            }[];
+        Page_Channel: {
+            data: components["schemas"]["Channel"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_ConnectionView: {
-            data: {
-                changed_at: components["schemas"]["Instant"];
-                changed_by: string;
-                created_at: components["schemas"]["Instant"];
-                /** @description The name of the database, or the path for SQLite. */
-                database: string;
-                host?: string | null;
-                id: string;
-                name: string;
-                /**
-                 * Format: int32
-                 * @description Maximum number of rows of a query, if lower than the server's limit.
-                 */
-                rows?: number | null;
-                /** @description `postgres` or `sqlite`. */
-                scheme: string;
-                sealed_with: string;
-                /**
-                 * Format: int64
-                 * @description Maximum duration of a statement in milliseconds, if lower than the server's limit.
-                 */
-                timeout_ms?: number | null;
-                /** @description Whether statements may write. */
-                write: boolean;
-            }[];
+        Page_Connection: {
+            data: components["schemas"]["Connection"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_Event: {
-            data: {
-                at: components["schemas"]["Instant"];
-                run_id: string;
-                step?: string | null;
-                /** @description created, started, entered, retrying, again, finished, skipped, ended, … */
-                type: string;
-                /**
-                 * Format: int64
-                 * @description The commit that contains it.
-                 */
-                version: number;
-            }[];
+            data: components["schemas"]["Event"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_KeyView: {
-            data: {
-                /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
-                agent: boolean;
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                expires_at?: components["schemas"]["Instant"] | null;
-                /** @description Restricts the user's grants; without a list the key has all of them. */
-                grants?: string[] | null;
-                id: string;
-                last_used_at?: components["schemas"]["Instant"] | null;
-                name: string;
-                paused: boolean;
-                revoked_at?: components["schemas"]["Instant"] | null;
-                /** @description The first characters of the key. */
-                start: string;
-                user: string;
-            }[];
+        Page_Key: {
+            data: components["schemas"]["Key"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_McpServerView: {
-            data: {
-                /** @description The name that the server reports. */
-                about?: string | null;
-                /**
-                 * Format: int32
-                 * @description How often this node has connected to it.
-                 */
-                connections: number;
-                name: string;
-                next_attempt_at?: components["schemas"]["Instant"] | null;
-                protocol?: string | null;
-                /** @description `ready`, `connecting`, `down`, or `absent` if this node is not configured to connect to it. */
-                state: string;
-                tools: components["schemas"]["McpToolView"][];
-                /** @description `stdio` or `http`. */
-                transport?: string | null;
-                /** @description Why it is down. */
-                why?: string | null;
-            }[];
+        Page_McpServer: {
+            data: components["schemas"]["McpServer"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_NodeView: {
-            data: {
-                /** @description `node_…`, new for every process. */
-                id: string;
-                joined_at: components["schemas"]["Instant"];
-                /** @description The configured name. */
-                name: string;
-                /**
-                 * Format: int64
-                 * @description Time since its last heartbeat.
-                 */
-                quiet_ms: number;
-                /**
-                 * Format: int64
-                 * @description Attempts running now.
-                 */
-                running: number;
-                /**
-                 * Format: int32
-                 * @description Maximum number of concurrent attempts.
-                 */
-                slots: number;
-                /** @description Version of the program. */
-                version: string;
-            }[];
+        Page_Node: {
+            data: components["schemas"]["Node"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_NotificationView: {
-            data: (components["schemas"]["MessageView"] & {
-                /** Format: int32 */
-                attempts: number;
-                /** @description The channel's id. */
-                channel: string;
-                channel_name: string;
-                /** @description Why it was not delivered. */
-                error?: string | null;
-                finished_at?: components["schemas"]["Instant"] | null;
-                /** @description Also the `webhook-id` of a call. */
-                id: string;
-                /** @description `waiting`, `sent`, `failed` or `dropped`. */
-                status: string;
-                user?: string | null;
-            })[];
+        Page_Notification: {
+            data: components["schemas"]["Notification"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_OrganisationView: {
-            data: {
-                /** Format: int64 */
-                id: number;
-                limits: components["schemas"]["LimitsView"];
-                name: string;
-                plan: string;
-            }[];
+        Page_Organisation: {
+            data: components["schemas"]["Organisation"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_PolicyView: {
-            data: {
-                allow_self: boolean;
-                /** Format: int32 */
-                approvals: number;
-                approvers: string[];
-                at_most_once?: components["schemas"]["UnknownName"] | null;
-                calls: string;
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                effect: components["schemas"]["EffectName"];
-                name: string;
-                rate?: components["schemas"]["RateView"] | null;
-                reason?: string | null;
-                timeout?: components["schemas"]["Length"] | null;
-            }[];
+        Page_Policy: {
+            data: components["schemas"]["Policy"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_QueryView: {
-            data: {
-                changed_at: components["schemas"]["Instant"];
-                changed_by: string;
-                connection: string;
-                created_at: components["schemas"]["Instant"];
-                id: string;
-                name: string;
-                /** @description Default values of named parameters. */
-                params: {
-                    [key: string]: unknown;
-                };
-                /**
-                 * Format: int32
-                 * @description Maximum number of rows, unless the step sets one.
-                 */
-                rows?: number | null;
-                sql: string;
-                /** @description Whether it writes. */
-                write: boolean;
-            }[];
+        Page_Query: {
+            data: components["schemas"]["Query"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_RoleView: {
-            data: {
-                /** @description Built in; cannot be changed. */
-                built_in: boolean;
-                grants: string[];
-                name: string;
-            }[];
+        Page_Role: {
+            data: components["schemas"]["Role"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_RunSummary: {
-            data: {
-                /** @description Started by a step of another run. */
-                child: boolean;
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                finished_at?: components["schemas"]["Instant"] | null;
-                id: string;
-                labels: {
-                    [key: string]: string;
-                };
-                started_at?: components["schemas"]["Instant"] | null;
-                status: string;
-                workflow: string;
-                /** @description The workflow was deleted since. */
-                workflow_deleted_at?: components["schemas"]["Instant"];
-                workflow_id: string;
-                /** Format: int32 */
-                workflow_version: number;
-            }[];
+            data: components["schemas"]["RunSummary"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_ScheduleSummary: {
-            data: {
-                /** @description None for a one-time schedule. */
-                cron?: string | null;
-                id: string;
-                last?: components["schemas"]["Instant"] | null;
-                /** @description Why the last tick started no run. */
-                last_error?: string | null;
-                last_run_id?: string | null;
-                /** @description Up to ten. */
-                next: components["schemas"]["Instant"][];
-                timezone?: string | null;
-                workflow: string;
-            }[];
+            data: components["schemas"]["ScheduleSummary"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_SecretView: {
-            data: {
-                changed_at: components["schemas"]["Instant"];
-                changed_by: string;
-                created_at: components["schemas"]["Instant"];
-                /** @description Hosts it may be sent to; any host if empty. */
-                hosts: string[];
-                id: string;
-                /** @description Whether it is masked in responses of services. Values shorter than 8 characters are not. */
-                masked: boolean;
-                name: string;
-                /** @description The master key that seals it. */
-                sealed_with: string;
-                /**
-                 * Format: int32
-                 * @description Number of values it has had.
-                 */
-                version: number;
-            }[];
+        Page_Secret: {
+            data: components["schemas"]["Secret"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
@@ -2907,96 +2269,23 @@ export interface components {
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_UserView: {
-            data: {
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                disabled: boolean;
-                /** @description In addition to the grants of the roles. */
-                grants: string[];
-                id: string;
-                name: string;
-                roles: string[];
-            }[];
+        Page_User: {
+            data: components["schemas"]["User"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_VersionView: {
-            data: {
-                created_at: components["schemas"]["Instant"];
-                created_by: string;
-                /** @description As its author wrote it, JSON or YAML. */
-                source: string;
-                /** Format: int32 */
-                version: number;
-            }[];
+        Page_Version: {
+            data: components["schemas"]["Version"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_WorkflowSummary: {
-            data: {
-                created_by: string;
-                /** @description Deleted workflows can be restored. */
-                deleted_at?: components["schemas"]["Instant"];
-                description?: string | null;
-                /** @description Of a new workflow: the one of the same name that was deleted last. */
-                earlier?: components["schemas"]["EarlierWorkflow"];
-                enabled: boolean;
-                id: string;
-                /** @description When its first version was stored. */
-                inserted_at: components["schemas"]["Instant"];
-                labels: {
-                    [key: string]: string;
-                };
-                name: string;
-                /** @description Whether new runs wait until it is resumed. */
-                paused: boolean;
-                /** @description The set of definitions that it belongs to, if it was applied as a part of one. */
-                set?: string | null;
-                /** Format: int32 */
-                task_count: number;
-                /** @description The first of `triggers`. */
-                trigger: string;
-                /** @description api, webhook, cron or at. */
-                triggers: string[];
-                /** @description When this version was stored. */
-                updated_at: components["schemas"]["Instant"];
-                /** Format: int32 */
-                version: number;
-            }[];
+            data: components["schemas"]["WorkflowSummary"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_WorkflowToolView: {
-            data: {
-                accepted_at?: components["schemas"]["Instant"] | null;
-                accepted_by?: string | null;
-                /** Format: int32 */
-                accepted_version?: number | null;
-                /** @description Who defined that version. */
-                defined_by: string;
-                description?: string | null;
-                input_schema?: Record<string, never> | null;
-                /** @description The name of the tool. */
-                name: string;
-                /** @description Whether agents are offered it: accepted, and the workflow enabled. */
-                offered: boolean;
-                /**
-                 * @description `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
-                 *     the name belongs to another tool.
-                 */
-                standing: string;
-                /**
-                 * Format: int32
-                 * @description Its newest version.
-                 */
-                version: number;
-                /** @description Why it is held. */
-                why?: string | null;
-                /** @description The name of the workflow. */
-                workflow: string;
-                workflow_id: string;
-            }[];
+        Page_WorkflowTool: {
+            data: components["schemas"]["WorkflowTool"][];
             next?: string | null;
         };
         ParentStep: {
@@ -3016,7 +2305,7 @@ export interface components {
         /** @description Another plan, or custom limits in place of a plan's. */
         PlanRequest: {
             /** @default null */
-            limits: components["schemas"]["LimitsView"] | null;
+            limits: components["schemas"]["Limits"] | null;
             /** @default null */
             plan: string | null;
         };
@@ -3032,63 +2321,62 @@ export interface components {
             /** @description Users or roles whose approval counts; if empty, anyone who may approve. */
             approvers?: string[];
             /** @description A tool call that may have happened is not repeated, unless the tool declares itself idempotent. */
-            at_most_once?: components["schemas"]["UnknownName"];
+            at_most_once?: components["schemas"]["UnknownOutcome"];
             /** @description The calls it applies to: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`. */
             calls: string;
-            effect: components["schemas"]["EffectName"];
-            rate?: components["schemas"]["RateView"];
+            effect: components["schemas"]["PolicyEffect"];
+            rate?: components["schemas"]["Rate"];
             /** @description Explanation for the people it stops. */
             reason?: string | null;
             timeout?: components["schemas"]["Length"] | null;
         };
-        PolicyView: {
+        Policy: {
             allow_self: boolean;
             /** Format: int32 */
             approvals: number;
             approvers: string[];
-            at_most_once?: components["schemas"]["UnknownName"] | null;
+            at_most_once?: components["schemas"]["UnknownOutcome"] | null;
             calls: string;
             created_at: components["schemas"]["Instant"];
             created_by: string;
-            effect: components["schemas"]["EffectName"];
+            effect: components["schemas"]["PolicyEffect"];
             name: string;
-            rate?: components["schemas"]["RateView"] | null;
+            rate?: components["schemas"]["Rate"] | null;
             reason?: string | null;
             timeout?: components["schemas"]["Length"] | null;
         };
         /** @description Which events you are notified of, and where. Only the given fields are changed. */
-        PreferencesView: {
+        Preferences: {
             /**
              * @description In a connected browser.
              * @default null
              */
-            browser: components["schemas"]["TopicView"][] | null;
+            browser: components["schemas"]["Topic"][] | null;
             /**
              * @description By the id of the channel.
              * @default {}
              */
             channels: {
-                [key: string]: components["schemas"]["TopicView"][];
+                [key: string]: components["schemas"]["Topic"][];
             };
         };
         /** @description An error, for programs (`code`) and for people (`detail`). */
-        ProblemView: {
-            /** @description Stable, unlike the text. */
-            code: string;
+        Problem: {
+            code: components["schemas"]["ProblemCode"];
             detail: string;
             /** @description Everything wrong with the request, if the input was invalid. */
-            errors?: components["schemas"]["FaultView"][];
+            errors?: components["schemas"]["Fault"][];
             /** @description Identifies the request in the log. */
             request_id?: string | null;
             /** Format: int32 */
             status: number;
             /** @description The current status of the run, if it no longer allows the request. */
-            status_now?: string | null;
+            status_now?: components["schemas"]["RunStatus"];
             title: string;
             /** @description Link to the documentation of the code. */
             type: string;
             /** @description What is suspicious in a definition beside its errors. */
-            warnings?: components["schemas"]["FaultView"][];
+            warnings?: components["schemas"]["Fault"][];
         };
         /** @description The content of a saved query. */
         QueryRequest: {
@@ -3104,7 +2392,7 @@ export interface components {
             write?: boolean;
         };
         /** @description A statement that query steps use by name. */
-        QueryView: {
+        Query: {
             changed_at: components["schemas"]["Instant"];
             changed_by: string;
             connection: string;
@@ -3124,8 +2412,41 @@ export interface components {
             /** @description Whether it writes. */
             write: boolean;
         };
+        /** @description What a gate or a held call asks. Of a verdict: the input of the call, with fields of its own. */
+        Question: {
+            /** @description Whether the user who started the run may answer. */
+            allow_self?: boolean;
+            /** @description Users or roles who may answer; if there are none, everyone with the right. */
+            approvers?: string[];
+            asked_at?: components["schemas"]["Instant"];
+            /** @description The calls that an approval allows. */
+            calls?: components["schemas"]["AskedCall"][];
+            digest?: string;
+            /** @description Users or roles who may answer as well once it has escalated. */
+            escalate_to?: string[];
+            /** @description JSON Schema of the data to give with an approval. */
+            form?: components["schemas"]["Form"];
+            message?: string;
+            /**
+             * Format: int32
+             * @description Number of further calls, which are not covered.
+             */
+            more_calls?: number;
+            /** Format: int32 */
+            more_on_denial?: number;
+            /** @description The calls that may follow a denial. */
+            on_denial?: components["schemas"]["AskedCall"][];
+            /** @description What happens without an answer in time. */
+            on_timeout?: components["schemas"]["OnTimeout"];
+            /** @description The policy that holds the call. */
+            policy?: string;
+            /** @description The MCP server that asks. */
+            server?: string;
+            /** @description The tool that asks. */
+            tool?: string;
+        };
         /** @description A number of calls in a period. */
-        RateView: {
+        Rate: {
             /** Format: int32 */
             calls: number;
             per: components["schemas"]["Length"];
@@ -3151,14 +2472,14 @@ export interface components {
         RoleRequest: {
             grants: string[];
         };
-        RoleView: {
+        Role: {
             /** @description Built in; cannot be changed. */
             built_in: boolean;
             grants: string[];
             name: string;
         };
         /** @description The result of a master key rotation. */
-        RotatedView: {
+        Rotated: {
             /** @description The master key that now seals everything. */
             key: string;
             /** @description Records that no key of this node opens, and why. */
@@ -3174,13 +2495,17 @@ export interface components {
             created_at: components["schemas"]["Instant"];
             created_by: string;
             erased_at?: components["schemas"]["Instant"] | null;
-            error?: components["schemas"]["ErrorView"] | null;
+            error?: components["schemas"]["StepError"] | null;
             finished_at?: components["schemas"]["Instant"] | null;
             /**
              * Format: int32
              * @description Increases with each retry of the run.
              */
             generation: number;
+            /**
+             * @deprecated
+             * @description The same as `run_id`.
+             */
             id: string;
             input: unknown;
             labels: {
@@ -3189,9 +2514,9 @@ export interface components {
             output?: unknown;
             /** @description The step of another run that started it, as long as that run exists. */
             parent?: components["schemas"]["ParentStep"];
+            run_id: string;
             started_at?: components["schemas"]["Instant"] | null;
-            /** @description queued, running, paused, completed, failed, cancelled or timeout. */
-            status: string;
+            status: components["schemas"]["RunStatus"];
             /** @description By name; steps inside loops by path, such as `each[3].charge`. */
             tasks: {
                 [key: string]: components["schemas"]["Step"];
@@ -3263,6 +2588,11 @@ export interface components {
              */
             workflow: string | null;
         };
+        /**
+         * @description Status of a run. `completed`, `failed`, `cancelled` and `timeout` are final.
+         * @enum {string}
+         */
+        RunStatus: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled" | "timeout";
         /** @description A run as lists show it. */
         RunSummary: {
             /** @description Started by a step of another run. */
@@ -3270,22 +2600,23 @@ export interface components {
             created_at: components["schemas"]["Instant"];
             created_by: string;
             finished_at?: components["schemas"]["Instant"] | null;
+            /**
+             * @deprecated
+             * @description The same as `run_id`.
+             */
             id: string;
             labels: {
                 [key: string]: string;
             };
+            run_id: string;
             started_at?: components["schemas"]["Instant"] | null;
-            status: string;
+            status: components["schemas"]["RunStatus"];
             workflow: string;
             /** @description The workflow was deleted since. */
             workflow_deleted_at?: components["schemas"]["Instant"];
             workflow_id: string;
             /** Format: int32 */
             workflow_version: number;
-        };
-        /** @description A run that also has its id under the name used by trigger responses. */
-        RunWithId: components["schemas"]["Run"] & {
-            run_id: string;
         };
         /** @description A schedule and its next ticks. */
         ScheduleSummary: {
@@ -3315,7 +2646,7 @@ export interface components {
             value: string | null;
         };
         /** @description A secret. Its value is never shown. */
-        SecretView: {
+        Secret: {
             changed_at: components["schemas"]["Instant"];
             changed_by: string;
             created_at: components["schemas"]["Instant"];
@@ -3340,25 +2671,35 @@ export interface components {
             attempts?: components["schemas"]["Attempt"][];
             /** Format: int64 */
             duration_ms?: number | null;
-            error?: components["schemas"]["ErrorView"] | null;
+            error?: components["schemas"]["StepError"] | null;
             finished_at?: components["schemas"]["Instant"] | null;
             /** @description For `POST /api/v1/steps/{id}/ready`. */
             id: string;
             input?: unknown;
             /** @description The output was longer than 256 KB and is stored truncated. */
             is_truncated?: boolean;
-            kind: string;
+            kind: components["schemas"]["StepKind"];
             /** @description The lines that the step's code wrote with `console`. */
             log?: components["schemas"]["LogLine"][];
             output?: unknown;
             started_at?: components["schemas"]["Instant"] | null;
-            status: string;
+            status: components["schemas"]["StepStatus"];
             /** Format: int32 */
             status_code?: number | null;
         };
+        /**
+         * @description Kind of a step. `start` is only in graphs.
+         * @enum {string}
+         */
+        StepKind: "start" | "http" | "tool" | "javascript" | "query" | "pass" | "condition" | "end" | "sleep" | "wait_for_webhook" | "approval" | "workflow" | "for_each" | "loop";
+        /**
+         * @description Status of a step.
+         * @enum {string}
+         */
+        StepStatus: "pending" | "running" | "sleeping" | "waiting" | "success" | "failed" | "timeout" | "denied" | "template_error" | "skipped" | "cancelled";
         /** @description A step of the definition. */
-        TaskView: {
-            kind: string;
+        Task: {
+            kind: components["schemas"]["StepKind"];
             /** @description Steps that lead to it. */
             needs: string[];
         };
@@ -3369,20 +2710,31 @@ export interface components {
             input?: unknown;
         };
         /** @description Whether a message was delivered. */
-        TestView: {
+        TestResult: {
             arrived: boolean;
             error?: string | null;
         };
         /**
+         * @description `changed` and `new` are held until a person accepts them; `held` cannot be called at all; `missing` is not
+         *     offered now.
+         * @enum {string}
+         */
+        ToolStanding: "accepted" | "changed" | "new" | "held" | "missing";
+        /**
          * @description Events that people can be notified of.
          * @enum {string}
          */
-        TopicView: "gate_opened" | "gate_escalated" | "gate_answered" | "gate_expired" | "run_failed";
-        /** @description A run that was just started. */
+        Topic: "gate_opened" | "gate_escalated" | "gate_answered" | "gate_expired" | "run_failed";
+        /**
+         * @description How a workflow is started.
+         * @enum {string}
+         */
+        TriggerKind: "api" | "webhook" | "cron" | "at";
+        /** @description A run that was just started: the fields of a [`Run`](super::Run) that are known at once, under the same names. */
         Triggered: {
             run_id: string;
             started_at?: components["schemas"]["Instant"];
-            status: string;
+            status: components["schemas"]["RunStatus"];
             workflow: string;
             workflow_id: string;
             /** Format: int32 */
@@ -3392,8 +2744,8 @@ export interface components {
          * @description What to do if it is unknown whether a call was made.
          * @enum {string}
          */
-        UnknownName: "fail" | "ask";
-        UsageView: {
+        UnknownOutcome: "fail" | "ask";
+        Usage: {
             /**
              * Format: int64
              * @description Steps executed in this month.
@@ -3406,7 +2758,7 @@ export interface components {
              * @description Runs that have not ended.
              */
             open_runs: number;
-            organisation: components["schemas"]["OrganisationView"];
+            organisation: components["schemas"]["Organisation"];
             /** Format: int64 */
             workflows: number;
         };
@@ -3419,7 +2771,7 @@ export interface components {
             /** @default null */
             roles: string[] | null;
         };
-        UserView: {
+        User: {
             created_at: components["schemas"]["Instant"];
             created_by: string;
             disabled: boolean;
@@ -3430,15 +2782,15 @@ export interface components {
             roles: string[];
         };
         /** @enum {string} */
-        VerdictName: "happened" | "run_again" | "fail";
+        VerdictChoice: "happened" | "run_again" | "fail";
         /** @description A person's verdict on a call that may have happened and must not be repeated. */
         VerdictRequest: {
             /** @description The result of the call, if it happened. */
             output?: unknown;
-            verdict: components["schemas"]["VerdictName"];
+            verdict: components["schemas"]["VerdictChoice"];
         };
         /** @description One version of a workflow. */
-        VersionView: {
+        Version: {
             created_at: components["schemas"]["Instant"];
             created_by: string;
             /** @description As its author wrote it, JSON or YAML. */
@@ -3447,8 +2799,7 @@ export interface components {
             version: number;
         };
         Waiting: {
-            /** @description queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run). */
-            for: string;
+            for: components["schemas"]["WaitingReason"];
             /** @description Why the last attempt failed, or what the called service says about its progress. */
             message?: string | null;
             /** @description Who or what can make it continue. */
@@ -3458,6 +2809,12 @@ export interface components {
             step: string;
             until?: components["schemas"]["Instant"] | null;
         };
+        /**
+         * @description What a run or a step waits for. `turn` is the next transition of the run; `quarantine` ends when a person
+         *     releases or cancels the run.
+         * @enum {string}
+         */
+        WaitingReason: "queue" | "executor" | "retry" | "sleep" | "webhook" | "approval" | "verdict" | "child" | "turn" | "quarantine";
         /** @description A problem that does not stop the run. */
         Warning: {
             message: string;
@@ -3465,15 +2822,14 @@ export interface components {
             step: string;
         };
         /** @description What is suspicious in a definition that is valid. */
-        WarningsView: {
-            warnings: components["schemas"]["FaultView"][];
+        CheckResult: {
+            warnings: components["schemas"]["Fault"][];
         };
         /** @description A workflow with its definition. */
         Workflow: components["schemas"]["WorkflowSummary"] & {
             /** @description The parsed source. */
             definition: unknown;
-            /** @description tasks, flow or graph. */
-            dialect: string;
+            dialect: components["schemas"]["Dialect"];
             input_schema?: unknown;
             /** @description Concurrency keys whose new runs wait. */
             paused_keys?: components["schemas"]["PausedKey"][];
@@ -3481,7 +2837,7 @@ export interface components {
             source: string;
             /** @description By name, for any dialect. */
             steps: {
-                [key: string]: components["schemas"]["TaskView"];
+                [key: string]: components["schemas"]["Task"];
             };
             /** @description Its tasks as written, if it uses the tasks dialect. */
             tasks?: unknown;
@@ -3511,9 +2867,8 @@ export interface components {
             /** Format: int32 */
             task_count: number;
             /** @description The first of `triggers`. */
-            trigger: string;
-            /** @description api, webhook, cron or at. */
-            triggers: string[];
+            trigger: components["schemas"]["TriggerKind"];
+            triggers: components["schemas"]["TriggerKind"][];
             /** @description When this version was stored. */
             updated_at: components["schemas"]["Instant"];
             /** Format: int32 */
@@ -3530,7 +2885,7 @@ export interface components {
             set: string | null;
         };
         /** @description A workflow that is exposed as a tool. */
-        WorkflowToolView: {
+        WorkflowTool: {
             accepted_at?: components["schemas"]["Instant"] | null;
             accepted_by?: string | null;
             /** Format: int32 */
@@ -3543,11 +2898,7 @@ export interface components {
             name: string;
             /** @description Whether agents are offered it: accepted, and the workflow enabled. */
             offered: boolean;
-            /**
-             * @description `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
-             *     the name belongs to another tool.
-             */
-            standing: string;
+            standing: components["schemas"]["ToolStanding"];
             /**
              * Format: int32
              * @description Its newest version.
@@ -3559,6 +2910,441 @@ export interface components {
             workflow: string;
             workflow_id: string;
         };
+        /** @description The run was created */
+        CreatedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "created";
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            input: number;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            headers?: number;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            query?: number;
+            by: string;
+            /** Format: int64 */
+            seed: number;
+            /** Format: int64 */
+            max_duration_ms: number;
+        };
+        /** @description The run left the queue */
+        StartedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "started";
+            expires: components["schemas"]["Instant"];
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            vars?: number;
+        };
+        /** @description The step was entered and waits for something */
+        EnteredEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "entered";
+            step: string;
+            /** Format: int64 */
+            attempt: number;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            input?: number;
+            wait: components["schemas"]["WaitKind"];
+            until?: null | components["schemas"]["Instant"];
+            escalate?: null | components["schemas"]["Instant"];
+            /** Format: int64 */
+            count?: number | null;
+        };
+        /** @description An attempt ended without success; another follows at `due` */
+        RetryingEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "retrying";
+            step: string;
+            /** Format: int64 */
+            attempt: number;
+            due: components["schemas"]["Instant"];
+            failure: components["schemas"]["EventFailure"];
+            output?: components["schemas"]["EventOutput"];
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            note?: number;
+        };
+        /** @description Another attempt begins */
+        AgainEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "again";
+            step: string;
+            /** Format: int64 */
+            attempt: number;
+            reason: components["schemas"]["AgainReason"];
+            until?: components["schemas"]["Instant"];
+        };
+        /** @description The call is not made, or does not continue, until someone approves it */
+        HeldEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "held";
+            step: string;
+            /** Format: int64 */
+            attempt: number;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            ask: number;
+            until?: components["schemas"]["Instant"];
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            note?: number;
+        };
+        /** @description Whether the call happened is unknown; a person decides */
+        UnsureEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "unsure";
+            step: string;
+            /** Format: int64 */
+            attempt: number;
+        };
+        /** @description A loop started a pass, or a for_each an item */
+        OpenedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "opened";
+            step: string;
+            /** Format: int64 */
+            index: number;
+        };
+        /** @description A pass or an item ended */
+        ClosedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "closed";
+            step: string;
+            /** Format: int64 */
+            index: number;
+            end: components["schemas"]["EndStatus"];
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            result?: number;
+        };
+        /** @description The step ended */
+        FinishedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "finished";
+            step: string;
+            /** Format: int64 */
+            attempt: number;
+            status: components["schemas"]["StepStatus"];
+            exit: string;
+            output?: components["schemas"]["EventOutput"];
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            variable?: number;
+            failure?: components["schemas"]["EventFailure"];
+        };
+        /** @description The step was skipped */
+        SkippedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "skipped";
+            step: string;
+            exit: string;
+            reason: components["schemas"]["SkipReason"];
+        };
+        /** @description A message arrived before its step was entered */
+        KeptEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "kept";
+            step: string;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            message: number;
+            truncated?: boolean;
+        };
+        /** @description One of several people approved */
+        ApprovedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "approved";
+            step: string;
+            by: string;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            answer: number;
+        };
+        /** @description The gate asks further people */
+        EscalatedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "escalated";
+            step: string;
+            until?: components["schemas"]["Instant"];
+        };
+        /** @description A user set the result of the step */
+        OverriddenEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "overridden";
+            step: string;
+            /** Format: int64 */
+            attempt: number;
+            by: string;
+            comment?: string;
+        };
+        /** @description The run ended */
+        EndedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "ended";
+            status: components["schemas"]["RunStatus"];
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            output?: number;
+            failure?: components["schemas"]["EventFailure"];
+            by?: string;
+        };
+        /** @description The run continues after its end */
+        RetriedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "retried";
+            by: string;
+            acts?: string;
+            expires: components["schemas"]["Instant"];
+            /** @description Paths of steps */
+            reset: string[];
+            /** @description Paths of steps */
+            reopened: string[];
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            vars?: number;
+        };
+        /** @description The run continues under a newer version */
+        AdoptedEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "adopted";
+            by: string;
+            acts?: string;
+            expires: components["schemas"]["Instant"];
+            /** Format: int64 */
+            workflow_version: number;
+            /** Format: int64 */
+            max_duration_ms: number;
+            /** @description Paths of steps */
+            stands: string[];
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            vars?: number;
+        };
+        /** @description The last event of a stream: the run has ended */
+        StreamEndEvent: {
+            run_id: string;
+            /** Format: int64 */
+            version: number;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "end";
+            status: components["schemas"]["RunStatus"];
+        };
+        /** @description Why an attempt failed */
+        EventFailure: {
+            kind: components["schemas"]["FailureKind"];
+            code: string;
+            message: string;
+            retryable?: boolean;
+            may_have_happened?: boolean;
+            /** Format: int64 */
+            retry_after_ms?: number;
+        };
+        /** @description The result of a call; payloads are referenced by number */
+        EventOutput: {
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            body: number;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            headers?: number;
+            /** Format: int64 */
+            status_code?: number;
+            truncated?: boolean;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            log?: number;
+        };
+        /**
+         * @description Type of an event
+         * @enum {string}
+         */
+        EventType: "created" | "started" | "entered" | "retrying" | "again" | "held" | "unsure" | "opened" | "closed" | "finished" | "skipped" | "kept" | "approved" | "escalated" | "overridden" | "ended" | "retried" | "adopted";
+        /** @enum {string} */
+        WaitKind: "executor" | "sleep" | "webhook" | "gate" | "child" | "scope";
+        /** @enum {string} */
+        AgainReason: "retry" | "worker_lost" | "asked" | "approved" | "deferred";
+        /** @enum {string} */
+        EndStatus: "success" | "denied" | "failed";
+        /** @enum {string} */
+        SkipReason: "condition" | "not_taken" | "upstream_failed";
+        /** @enum {string} */
+        FailureKind: "error" | "network" | "timeout";
+        /** @description An event of a stream: a fact, or the end of the run */
+        StreamEvent: components["schemas"]["CreatedEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"] | components["schemas"]["StreamEndEvent"];
+        /**
+         * @description Stable code of an error. New codes may be added.
+         * @enum {string}
+         */
+        ProblemCode: "bad-request" | "invalid-json" | "not-text" | "body-too-deep" | "not-a-websocket" | "unauthorised" | "forbidden" | "refused" | "cross-origin" | "plan-limit" | "not-found" | "method-not-allowed" | "request-timeout" | "exists" | "not-now" | "changed-meanwhile" | "idempotency-key-reused" | "workflow-disabled" | "run-finished" | "step-finished" | "not-waiting" | "stale-attempt" | "other-digest" | "repeated" | "not-started" | "nothing-to-retry" | "other-dialect" | "unknown-step" | "body-too-large" | "too-many-values" | "content-encoding" | "unknown-host" | "invalid-definition" | "invalid-input" | "rate-limited" | "concurrency-limit" | "broken" | "internal" | "unavailable" | "not-ready" | "busy" | "not-startable" | "too-many-streams" | "invalid-message" | "unknown-event" | "too-many-joined" | "not-shown";
     };
     responses: never;
     parameters: never;
@@ -3568,7 +3354,7 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    get_approvals: {
+    listApprovals: {
         parameters: {
             query?: {
                 /** @description Maximum number of entries; 50 by default. */
@@ -3588,12 +3374,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_ApprovalView"];
+                    "application/json": components["schemas"]["Page_Approval"];
                 };
             };
         };
     };
-    get_audit: {
+    listAuditRows: {
         parameters: {
             query?: {
                 by?: string;
@@ -3617,12 +3403,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_AuditView"];
+                    "application/json": components["schemas"]["Page_Audit"];
                 };
             };
         };
     };
-    get_audit_verify: {
+    verifyAuditTrail: {
         parameters: {
             query?: never;
             header?: never;
@@ -3642,7 +3428,7 @@ export interface operations {
             };
         };
     };
-    get_channels: {
+    listChannels: {
         parameters: {
             query?: never;
             header?: never;
@@ -3657,12 +3443,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_ChannelView"];
+                    "application/json": components["schemas"]["Page_Channel"];
                 };
             };
         };
     };
-    post_channels: {
+    createChannel: {
         parameters: {
             query?: never;
             header?: never;
@@ -3671,6 +3457,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "team",
+                 *       "medium": "slack",
+                 *       "url": "https://hooks.slack.com/services/T/B/x"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewChannelRequest"];
             };
         };
@@ -3681,12 +3474,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_NewChannelView"];
+                    "application/json": components["schemas"]["Data_NewChannel"];
                 };
             };
         };
     };
-    delete_channels_channel: {
+    deleteChannel: {
         parameters: {
             query?: never;
             header?: never;
@@ -3707,7 +3500,7 @@ export interface operations {
             };
         };
     };
-    post_channels_channel_test: {
+    testChannel: {
         parameters: {
             query?: never;
             header?: never;
@@ -3725,12 +3518,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_TestView"];
+                    "application/json": components["schemas"]["Data_TestResult"];
                 };
             };
         };
     };
-    post_check: {
+    checkDefinition: {
         parameters: {
             query?: {
                 /** @description Warn also about what the definition uses and this installation does not have */
@@ -3743,7 +3536,27 @@ export interface operations {
         /** @description The definition */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "hello",
+                 *       "tasks": {
+                 *         "greet": {
+                 *           "tool": "echo",
+                 *           "args": {
+                 *             "text": "Hello, {{input.name ?? 'world'}}!"
+                 *           }
+                 *         }
+                 *       },
+                 *       "output": "{{tasks.greet.body.text}}"
+                 *     }
+                 */
                 "application/json": unknown;
+                /**
+                 * @example name: hello
+                 *     tasks:
+                 *       greet: {tool: echo, args: {text: "Hello, {{input.name ?? 'world'}}!"}}
+                 *     output: "{{tasks.greet.body.text}}"
+                 */
                 "application/yaml": string;
             };
         };
@@ -3754,7 +3567,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_WarningsView"];
+                    "application/json": components["schemas"]["Data_CheckResult"];
                 };
             };
             /** @description The definition is valid */
@@ -3766,7 +3579,7 @@ export interface operations {
             };
         };
     };
-    get_connections: {
+    listConnections: {
         parameters: {
             query?: never;
             header?: never;
@@ -3781,12 +3594,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_ConnectionView"];
+                    "application/json": components["schemas"]["Page_Connection"];
                 };
             };
         };
     };
-    get_connections_connection: {
+    getConnection: {
         parameters: {
             query?: never;
             header?: never;
@@ -3804,12 +3617,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_ConnectionView"];
+                    "application/json": components["schemas"]["Data_Connection"];
                 };
             };
         };
     };
-    put_connections_connection: {
+    putConnection: {
         parameters: {
             query?: never;
             header?: never;
@@ -3821,6 +3634,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "url": "postgres://app:{{secrets.DB_PASSWORD}}@db.example.com/shop",
+                 *       "rows": 100
+                 *     }
+                 */
                 "application/json": components["schemas"]["ConnectionRequest"];
             };
         };
@@ -3831,12 +3650,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_ConnectionView"];
+                    "application/json": components["schemas"]["Data_Connection"];
                 };
             };
         };
     };
-    delete_connections_connection: {
+    deleteConnection: {
         parameters: {
             query?: never;
             header?: never;
@@ -3857,7 +3676,7 @@ export interface operations {
             };
         };
     };
-    get_events: {
+    streamEvents: {
         parameters: {
             query?: {
                 /** @description Only runs of this workflow, by name or id */
@@ -3882,12 +3701,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["StreamEvent"];
                 };
             };
         };
     };
-    get_keys: {
+    listKeys: {
         parameters: {
             query?: never;
             header?: never;
@@ -3902,12 +3721,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_KeyView"];
+                    "application/json": components["schemas"]["Page_Key"];
                 };
             };
         };
     };
-    post_keys: {
+    createKey: {
         parameters: {
             query?: never;
             header?: never;
@@ -3916,6 +3735,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "ci",
+                 *       "grants": [
+                 *         "workflow.read",
+                 *         "workflow.run"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewKeyRequest"];
             };
         };
@@ -3926,12 +3754,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_NewKeyView"];
+                    "application/json": components["schemas"]["Data_NewKey"];
                 };
             };
         };
     };
-    delete_keys_key: {
+    revokeKey: {
         parameters: {
             query?: never;
             header?: never;
@@ -3952,7 +3780,7 @@ export interface operations {
             };
         };
     };
-    patch_keys_key: {
+    updateKey: {
         parameters: {
             query?: never;
             header?: never;
@@ -3974,12 +3802,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_KeyView"];
+                    "application/json": components["schemas"]["Data_Key"];
                 };
             };
         };
     };
-    post_master_key_rotate: {
+    rotateMasterKey: {
         parameters: {
             query?: never;
             header?: never;
@@ -3994,12 +3822,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_RotatedView"];
+                    "application/json": components["schemas"]["Data_Rotated"];
                 };
             };
         };
     };
-    get_mcp_servers: {
+    listMcpServers: {
         parameters: {
             query?: never;
             header?: never;
@@ -4014,12 +3842,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_McpServerView"];
+                    "application/json": components["schemas"]["Page_McpServer"];
                 };
             };
         };
     };
-    get_mcp_servers_server: {
+    getMcpServer: {
         parameters: {
             query?: never;
             header?: never;
@@ -4037,12 +3865,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_McpServerView"];
+                    "application/json": components["schemas"]["Data_McpServer"];
                 };
             };
         };
     };
-    post_mcp_servers_server_accept: {
+    acceptMcpTools: {
         parameters: {
             query?: never;
             header?: never;
@@ -4064,12 +3892,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_McpServerView"];
+                    "application/json": components["schemas"]["Data_McpServer"];
                 };
             };
         };
     };
-    get_me: {
+    getCaller: {
         parameters: {
             query?: never;
             header?: never;
@@ -4089,7 +3917,7 @@ export interface operations {
             };
         };
     };
-    get_nodes: {
+    listNodes: {
         parameters: {
             query?: never;
             header?: never;
@@ -4104,12 +3932,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_NodeView"];
+                    "application/json": components["schemas"]["Page_Node"];
                 };
             };
         };
     };
-    get_notifications: {
+    listNotifications: {
         parameters: {
             query?: {
                 /** @description Maximum number of entries; 50 by default. */
@@ -4129,12 +3957,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_NotificationView"];
+                    "application/json": components["schemas"]["Page_Notification"];
                 };
             };
         };
     };
-    get_organisations: {
+    listOrganisations: {
         parameters: {
             query?: never;
             header?: never;
@@ -4149,12 +3977,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_OrganisationView"];
+                    "application/json": components["schemas"]["Page_Organisation"];
                 };
             };
         };
     };
-    post_organisations: {
+    createOrganisation: {
         parameters: {
             query?: never;
             header?: never;
@@ -4173,12 +4001,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_NewOrganisationView"];
+                    "application/json": components["schemas"]["Data_NewOrganisation"];
                 };
             };
         };
     };
-    put_organisations_id_plan: {
+    setPlan: {
         parameters: {
             query?: never;
             header?: never;
@@ -4200,12 +4028,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_OrganisationView"];
+                    "application/json": components["schemas"]["Data_Organisation"];
                 };
             };
         };
     };
-    get_policies: {
+    listPolicies: {
         parameters: {
             query?: never;
             header?: never;
@@ -4220,12 +4048,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_PolicyView"];
+                    "application/json": components["schemas"]["Page_Policy"];
                 };
             };
         };
     };
-    get_policies_policy: {
+    getPolicy: {
         parameters: {
             query?: never;
             header?: never;
@@ -4243,12 +4071,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_PolicyView"];
+                    "application/json": components["schemas"]["Data_Policy"];
                 };
             };
         };
     };
-    put_policies_policy: {
+    putPolicy: {
         parameters: {
             query?: never;
             header?: never;
@@ -4260,6 +4088,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "calls": "tool:pay.*",
+                 *       "effect": "require_approval",
+                 *       "approvers": [
+                 *         "finance"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["PolicyRequest"];
             };
         };
@@ -4270,12 +4107,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_PolicyView"];
+                    "application/json": components["schemas"]["Data_Policy"];
                 };
             };
         };
     };
-    delete_policies_policy: {
+    deletePolicy: {
         parameters: {
             query?: never;
             header?: never;
@@ -4296,7 +4133,7 @@ export interface operations {
             };
         };
     };
-    get_preferences: {
+    getPreferences: {
         parameters: {
             query?: never;
             header?: never;
@@ -4311,12 +4148,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_PreferencesView"];
+                    "application/json": components["schemas"]["Data_Preferences"];
                 };
             };
         };
     };
-    patch_preferences: {
+    updatePreferences: {
         parameters: {
             query?: never;
             header?: never;
@@ -4325,7 +4162,15 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["PreferencesView"];
+                /**
+                 * @example {
+                 *       "browser": [
+                 *         "gate_opened",
+                 *         "run_failed"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["Preferences"];
             };
         };
         responses: {
@@ -4335,12 +4180,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_PreferencesView"];
+                    "application/json": components["schemas"]["Data_Preferences"];
                 };
             };
         };
     };
-    get_queries: {
+    listQueries: {
         parameters: {
             query?: never;
             header?: never;
@@ -4355,12 +4200,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_QueryView"];
+                    "application/json": components["schemas"]["Page_Query"];
                 };
             };
         };
     };
-    get_queries_query: {
+    getQuery: {
         parameters: {
             query?: never;
             header?: never;
@@ -4378,12 +4223,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_QueryView"];
+                    "application/json": components["schemas"]["Data_Query"];
                 };
             };
         };
     };
-    put_queries_query: {
+    putQuery: {
         parameters: {
             query?: never;
             header?: never;
@@ -4395,6 +4240,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "connection": "shop",
+                 *       "sql": "select * from orders where id = :id",
+                 *       "params": {
+                 *         "id": 1
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["QueryRequest"];
             };
         };
@@ -4405,12 +4259,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_QueryView"];
+                    "application/json": components["schemas"]["Data_Query"];
                 };
             };
         };
     };
-    delete_queries_query: {
+    deleteQuery: {
         parameters: {
             query?: never;
             header?: never;
@@ -4431,7 +4285,7 @@ export interface operations {
             };
         };
     };
-    get_roles: {
+    listRoles: {
         parameters: {
             query?: never;
             header?: never;
@@ -4446,12 +4300,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_RoleView"];
+                    "application/json": components["schemas"]["Page_Role"];
                 };
             };
         };
     };
-    put_roles_role: {
+    putRole: {
         parameters: {
             query?: never;
             header?: never;
@@ -4463,6 +4317,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "grants": [
+                 *         "workflow.read",
+                 *         "workflow.approve"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["RoleRequest"];
             };
         };
@@ -4473,12 +4335,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_RoleView"];
+                    "application/json": components["schemas"]["Data_Role"];
                 };
             };
         };
     };
-    delete_roles_role: {
+    deleteRole: {
         parameters: {
             query?: never;
             header?: never;
@@ -4499,7 +4361,7 @@ export interface operations {
             };
         };
     };
-    get_runs: {
+    listRuns: {
         parameters: {
             query?: {
                 /** @description One status, or several separated by commas. */
@@ -4541,7 +4403,7 @@ export interface operations {
             };
         };
     };
-    post_runs_cancel: {
+    cancelRuns: {
         parameters: {
             query?: never;
             header?: never;
@@ -4550,6 +4412,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "filter": {
+                 *         "workflow": "hello",
+                 *         "status": "running"
+                 *       },
+                 *       "reason": "wrong input"
+                 *     }
+                 */
                 "application/json": components["schemas"]["BulkRequest"];
             };
         };
@@ -4565,7 +4436,7 @@ export interface operations {
             };
         };
     };
-    post_runs_retry: {
+    retryRuns: {
         parameters: {
             query?: never;
             header?: never;
@@ -4574,6 +4445,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "filter": {
+                 *         "workflow": "hello",
+                 *         "status": "failed"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["BulkRequest"];
             };
         };
@@ -4589,7 +4468,7 @@ export interface operations {
             };
         };
     };
-    get_runs_run: {
+    getRun: {
         parameters: {
             query?: never;
             header?: never;
@@ -4619,7 +4498,7 @@ export interface operations {
             };
         };
     };
-    patch_runs_run: {
+    labelRun: {
         parameters: {
             query?: never;
             header?: never;
@@ -4631,6 +4510,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "labels": {
+                 *         "customer": "acme"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["LabelRequest"];
             };
         };
@@ -4646,7 +4532,7 @@ export interface operations {
             };
         };
     };
-    post_runs_run_cancel: {
+    cancelRun: {
         parameters: {
             query?: never;
             header?: never;
@@ -4658,6 +4544,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "wrong order"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CancelRequest"] | null;
             };
         };
@@ -4673,7 +4564,7 @@ export interface operations {
             };
         };
     };
-    post_runs_run_erase: {
+    eraseRun: {
         parameters: {
             query?: never;
             header?: never;
@@ -4696,7 +4587,7 @@ export interface operations {
             };
         };
     };
-    get_runs_run_events: {
+    listRunEvents: {
         parameters: {
             query?: {
                 /** @description Only events after this version of the run */
@@ -4725,7 +4616,7 @@ export interface operations {
             };
         };
     };
-    get_runs_run_graph: {
+    getRunGraph: {
         parameters: {
             query?: never;
             header?: never;
@@ -4742,12 +4633,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_GraphView"];
+                    "application/json": components["schemas"]["Data_Graph"];
                 };
             };
         };
     };
-    post_runs_run_release: {
+    releaseRun: {
         parameters: {
             query?: never;
             header?: never;
@@ -4770,7 +4661,7 @@ export interface operations {
             };
         };
     };
-    post_runs_run_rerun: {
+    rerunRun: {
         parameters: {
             query?: {
                 /** @description How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same */
@@ -4789,6 +4680,11 @@ export interface operations {
         /** @description A different input */
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Bob"
+                 *     }
+                 */
                 "application/json": unknown;
             };
         };
@@ -4799,7 +4695,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_RunWithId"];
+                    "application/json": components["schemas"]["Data_Run"];
                 };
             };
             /** @description Started */
@@ -4817,12 +4713,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_RunWithId"];
+                    "application/json": components["schemas"]["Data_Run"];
                 };
             };
         };
     };
-    get_runs_run_retry: {
+    previewRetry: {
         parameters: {
             query?: {
                 /** @description Under the newest version of the workflow instead of the run's own */
@@ -4848,7 +4744,7 @@ export interface operations {
             };
         };
     };
-    post_runs_run_retry: {
+    retryRun: {
         parameters: {
             query?: {
                 /** @description How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same */
@@ -4866,6 +4762,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "newest": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["RetryRequest"] | null;
             };
         };
@@ -4885,12 +4786,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_RunWithId"];
+                    "application/json": components["schemas"]["Data_Run"];
                 };
             };
         };
     };
-    get_runs_run_steps_step_approval: {
+    getApproval: {
         parameters: {
             query?: never;
             header?: never;
@@ -4910,12 +4811,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_ApprovalView"];
+                    "application/json": components["schemas"]["Data_Approval"];
                 };
             };
         };
     };
-    post_runs_run_steps_step_approve: {
+    approveStep: {
         parameters: {
             query?: never;
             header?: never;
@@ -4929,6 +4830,14 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "comment": "go ahead",
+                 *       "data": {
+                 *         "amount": 12
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["AnswerRequest"] | null;
             };
         };
@@ -4944,7 +4853,7 @@ export interface operations {
             };
         };
     };
-    post_runs_run_steps_step_deliver: {
+    deliverToStep: {
         parameters: {
             query?: never;
             header?: never;
@@ -4959,6 +4868,11 @@ export interface operations {
         /** @description The content of the call */
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "status": "paid"
+                 *     }
+                 */
                 "application/json": unknown;
             };
         };
@@ -4974,7 +4888,7 @@ export interface operations {
             };
         };
     };
-    post_runs_run_steps_step_deny: {
+    denyStep: {
         parameters: {
             query?: never;
             header?: never;
@@ -4988,6 +4902,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "comment": "too expensive"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AnswerRequest"] | null;
             };
         };
@@ -5003,7 +4922,7 @@ export interface operations {
             };
         };
     };
-    post_runs_run_steps_step_finish: {
+    finishStep: {
         parameters: {
             query?: never;
             header?: never;
@@ -5017,6 +4936,13 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "status": "failed",
+                 *       "error": "the card is gone",
+                 *       "comment": "called the bank"
+                 *     }
+                 */
                 "application/json": components["schemas"]["FinishRequest"] | null;
             };
         };
@@ -5032,7 +4958,7 @@ export interface operations {
             };
         };
     };
-    post_runs_run_steps_step_link: {
+    createApprovalLink: {
         parameters: {
             query?: never;
             header?: never;
@@ -5056,12 +4982,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_LinkView"];
+                    "application/json": components["schemas"]["Data_Link"];
                 };
             };
         };
     };
-    post_runs_run_steps_step_verdict: {
+    settleStep: {
         parameters: {
             query?: never;
             header?: never;
@@ -5075,6 +5001,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "verdict": "happened",
+                 *       "output": {
+                 *         "id": "ch_1"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["VerdictRequest"];
             };
         };
@@ -5090,7 +5024,7 @@ export interface operations {
             };
         };
     };
-    get_runs_run_stream: {
+    streamRun: {
         parameters: {
             query?: {
                 /** @description Only events after this version of the run; `Last-Event-ID` takes precedence */
@@ -5114,7 +5048,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": string;
+                    "text/event-stream": components["schemas"]["StreamEvent"];
                 };
             };
             /** @description The run has ended and you have all its events */
@@ -5126,7 +5060,7 @@ export interface operations {
             };
         };
     };
-    get_schedules: {
+    listSchedules: {
         parameters: {
             query?: never;
             header?: never;
@@ -5146,7 +5080,7 @@ export interface operations {
             };
         };
     };
-    get_secrets: {
+    listSecrets: {
         parameters: {
             query?: never;
             header?: never;
@@ -5161,12 +5095,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_SecretView"];
+                    "application/json": components["schemas"]["Page_Secret"];
                 };
             };
         };
     };
-    get_secrets_secret: {
+    getSecret: {
         parameters: {
             query?: never;
             header?: never;
@@ -5184,12 +5118,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_SecretView"];
+                    "application/json": components["schemas"]["Data_Secret"];
                 };
             };
         };
     };
-    put_secrets_secret: {
+    putSecret: {
         parameters: {
             query?: never;
             header?: never;
@@ -5201,6 +5135,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "value": "s3cret-value",
+                 *       "hosts": [
+                 *         "api.example.com"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["SecretRequest"];
             };
         };
@@ -5211,12 +5153,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_SecretView"];
+                    "application/json": components["schemas"]["Data_Secret"];
                 };
             };
         };
     };
-    delete_secrets_secret: {
+    deleteSecret: {
         parameters: {
             query?: never;
             header?: never;
@@ -5237,7 +5179,7 @@ export interface operations {
             };
         };
     };
-    post_sign_in_links: {
+    createSignInLink: {
         parameters: {
             query?: {
                 /** @description A user by name or id; you, if omitted */
@@ -5255,12 +5197,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_LinkView"];
+                    "application/json": components["schemas"]["Data_Link"];
                 };
             };
         };
     };
-    post_sign_out: {
+    signOut: {
         parameters: {
             query?: never;
             header?: never;
@@ -5278,7 +5220,7 @@ export interface operations {
             };
         };
     };
-    post_steps_step_approve: {
+    approveStepById: {
         parameters: {
             query?: never;
             header?: never;
@@ -5290,6 +5232,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "comment": "go ahead"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AnswerRequest"] | null;
             };
         };
@@ -5305,7 +5252,7 @@ export interface operations {
             };
         };
     };
-    post_steps_step_deny: {
+    denyStepById: {
         parameters: {
             query?: never;
             header?: never;
@@ -5317,6 +5264,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "comment": "too expensive"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AnswerRequest"] | null;
             };
         };
@@ -5332,7 +5284,7 @@ export interface operations {
             };
         };
     };
-    post_steps_step_ready: {
+    signalStep: {
         parameters: {
             query?: never;
             header?: never;
@@ -5355,7 +5307,7 @@ export interface operations {
             };
         };
     };
-    post_test_runs: {
+    startTestRun: {
         parameters: {
             query?: {
                 /** @description How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same */
@@ -5370,6 +5322,25 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "definition": {
+                 *         "name": "hello",
+                 *         "tasks": {
+                 *           "greet": {
+                 *             "tool": "echo",
+                 *             "args": {
+                 *               "text": "Hello, {{input.name ?? 'world'}}!"
+                 *             }
+                 *           }
+                 *         },
+                 *         "output": "{{tasks.greet.body.text}}"
+                 *       },
+                 *       "input": {
+                 *         "name": "Ann"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["TestRequest"];
             };
         };
@@ -5380,7 +5351,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_RunWithId"];
+                    "application/json": components["schemas"]["Data_Run"];
                 };
             };
             /** @description Started */
@@ -5398,12 +5369,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_RunWithId"];
+                    "application/json": components["schemas"]["Data_Run"];
                 };
             };
         };
     };
-    delete_test_runs_run: {
+    deleteTestRun: {
         parameters: {
             query?: never;
             header?: never;
@@ -5424,7 +5395,7 @@ export interface operations {
             };
         };
     };
-    get_tools: {
+    listTools: {
         parameters: {
             query?: never;
             header?: never;
@@ -5439,12 +5410,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_WorkflowToolView"];
+                    "application/json": components["schemas"]["Page_WorkflowTool"];
                 };
             };
         };
     };
-    get_usage: {
+    getUsage: {
         parameters: {
             query?: never;
             header?: never;
@@ -5459,12 +5430,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_UsageView"];
+                    "application/json": components["schemas"]["Data_Usage"];
                 };
             };
         };
     };
-    get_users: {
+    listUsers: {
         parameters: {
             query?: never;
             header?: never;
@@ -5479,12 +5450,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_UserView"];
+                    "application/json": components["schemas"]["Page_User"];
                 };
             };
         };
     };
-    post_users: {
+    createUser: {
         parameters: {
             query?: never;
             header?: never;
@@ -5493,6 +5464,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "ann",
+                 *       "roles": [
+                 *         "operator"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewUserRequest"];
             };
         };
@@ -5503,12 +5482,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_UserView"];
+                    "application/json": components["schemas"]["Data_User"];
                 };
             };
         };
     };
-    get_users_user: {
+    getUser: {
         parameters: {
             query?: never;
             header?: never;
@@ -5526,12 +5505,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_UserView"];
+                    "application/json": components["schemas"]["Data_User"];
                 };
             };
         };
     };
-    delete_users_user: {
+    disableUser: {
         parameters: {
             query?: never;
             header?: never;
@@ -5552,7 +5531,7 @@ export interface operations {
             };
         };
     };
-    patch_users_user: {
+    updateUser: {
         parameters: {
             query?: never;
             header?: never;
@@ -5574,12 +5553,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_UserView"];
+                    "application/json": components["schemas"]["Data_User"];
                 };
             };
         };
     };
-    get_workflows: {
+    listWorkflows: {
         parameters: {
             query?: {
                 /** @description `name=value`; a workflow must have all of several separated by commas */
@@ -5609,17 +5588,40 @@ export interface operations {
             };
         };
     };
-    post_workflows: {
+    createWorkflow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Identifies the request in the log and in the response */
+                "X-Request-Id"?: string;
+            };
             path?: never;
             cookie?: never;
         };
         /** @description The definition */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "hello",
+                 *       "tasks": {
+                 *         "greet": {
+                 *           "tool": "echo",
+                 *           "args": {
+                 *             "text": "Hello, {{input.name ?? 'world'}}!"
+                 *           }
+                 *         }
+                 *       },
+                 *       "output": "{{tasks.greet.body.text}}"
+                 *     }
+                 */
                 "application/json": unknown;
+                /**
+                 * @example name: hello
+                 *     tasks:
+                 *       greet: {tool: echo, args: {text: "Hello, {{input.name ?? 'world'}}!"}}
+                 *     output: "{{tasks.greet.body.text}}"
+                 */
                 "application/yaml": string;
             };
         };
@@ -5630,7 +5632,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DefinedView"];
+                    "application/json": components["schemas"]["Defined"];
                 };
             };
             /** @description Created */
@@ -5639,12 +5641,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DefinedView"];
+                    "application/json": components["schemas"]["Defined"];
                 };
             };
         };
     };
-    get_workflows_id: {
+    getWorkflow: {
         parameters: {
             query?: never;
             header?: never;
@@ -5674,7 +5676,7 @@ export interface operations {
             };
         };
     };
-    put_workflows_id: {
+    putWorkflow: {
         parameters: {
             query?: never;
             header?: {
@@ -5690,7 +5692,27 @@ export interface operations {
         /** @description The definition */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "hello",
+                 *       "tasks": {
+                 *         "greet": {
+                 *           "tool": "echo",
+                 *           "args": {
+                 *             "text": "Hello, {{input.name ?? 'world'}}!"
+                 *           }
+                 *         }
+                 *       },
+                 *       "output": "{{tasks.greet.body.text}}"
+                 *     }
+                 */
                 "application/json": unknown;
+                /**
+                 * @example name: hello
+                 *     tasks:
+                 *       greet: {tool: echo, args: {text: "Hello, {{input.name ?? 'world'}}!"}}
+                 *     output: "{{tasks.greet.body.text}}"
+                 */
                 "application/yaml": string;
             };
         };
@@ -5701,7 +5723,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DefinedView"];
+                    "application/json": components["schemas"]["Defined"];
                 };
             };
             /** @description Created: there was no workflow with that name */
@@ -5710,12 +5732,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DefinedView"];
+                    "application/json": components["schemas"]["Defined"];
                 };
             };
         };
     };
-    delete_workflows_id: {
+    deleteWorkflow: {
         parameters: {
             query?: never;
             header?: never;
@@ -5736,7 +5758,7 @@ export interface operations {
             };
         };
     };
-    patch_workflows_id: {
+    updateWorkflow: {
         parameters: {
             query?: never;
             header?: never;
@@ -5748,6 +5770,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "enabled": false
+                 *     }
+                 */
                 "application/json": components["schemas"]["WorkflowSwitch"];
             };
         };
@@ -5763,7 +5790,7 @@ export interface operations {
             };
         };
     };
-    post_workflows_id_accept_tool: {
+    acceptTool: {
         parameters: {
             query?: never;
             header?: never;
@@ -5785,12 +5812,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_WorkflowToolView"];
+                    "application/json": components["schemas"]["Data_WorkflowTool"];
                 };
             };
         };
     };
-    get_workflows_id_graph: {
+    getWorkflowGraph: {
         parameters: {
             query?: {
                 /** @description The newest version if omitted */
@@ -5811,12 +5838,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_GraphView"];
+                    "application/json": components["schemas"]["Data_Graph"];
                 };
             };
         };
     };
-    post_workflows_id_pause: {
+    pauseWorkflow: {
         parameters: {
             query?: never;
             header?: never;
@@ -5828,6 +5855,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "key": "acme"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PauseRequest"] | null;
             };
         };
@@ -5843,7 +5875,7 @@ export interface operations {
             };
         };
     };
-    post_workflows_id_restore: {
+    restoreWorkflow: {
         parameters: {
             query?: never;
             header?: never;
@@ -5866,7 +5898,7 @@ export interface operations {
             };
         };
     };
-    post_workflows_id_resume: {
+    resumeWorkflow: {
         parameters: {
             query?: never;
             header?: never;
@@ -5893,7 +5925,7 @@ export interface operations {
             };
         };
     };
-    post_workflows_id_rotate_webhooks: {
+    rotateWebhooks: {
         parameters: {
             query?: never;
             header?: never;
@@ -5916,7 +5948,7 @@ export interface operations {
             };
         };
     };
-    get_workflows_id_runs: {
+    listRunsOfWorkflow: {
         parameters: {
             query?: {
                 /** @description One status, or several separated by commas. */
@@ -5961,7 +5993,7 @@ export interface operations {
             };
         };
     };
-    get_workflows_id_runs_run: {
+    getRunOfWorkflow: {
         parameters: {
             query?: never;
             header?: never;
@@ -5993,7 +6025,7 @@ export interface operations {
             };
         };
     };
-    post_workflows_id_runs_run_cancel: {
+    cancelRunOfWorkflow: {
         parameters: {
             query?: never;
             header?: never;
@@ -6022,7 +6054,7 @@ export interface operations {
             };
         };
     };
-    get_workflows_id_schedule: {
+    listSchedulesOfWorkflow: {
         parameters: {
             query?: never;
             header?: never;
@@ -6045,7 +6077,7 @@ export interface operations {
             };
         };
     };
-    post_workflows_id_trigger: {
+    triggerWorkflow: {
         parameters: {
             query?: {
                 /** @description How long to wait for the run's end, such as `30s`; at most 5 minutes. `Prefer: wait=30` does the same */
@@ -6068,6 +6100,11 @@ export interface operations {
         /** @description The run's input: any JSON */
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Ann"
+                 *     }
+                 */
                 "application/json": unknown;
             };
         };
@@ -6078,7 +6115,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_RunWithId"];
+                    "application/json": components["schemas"]["Data_Run"];
                 };
             };
             /** @description Started */
@@ -6096,12 +6133,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_RunWithId"];
+                    "application/json": components["schemas"]["Data_Run"];
                 };
             };
         };
     };
-    get_workflows_id_versions: {
+    listVersions: {
         parameters: {
             query?: never;
             header?: never;
@@ -6119,12 +6156,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_VersionView"];
+                    "application/json": components["schemas"]["Page_Version"];
                 };
             };
         };
     };
-    get_workflows_id_versions_version: {
+    getVersion: {
         parameters: {
             query?: never;
             header?: never;
@@ -6144,12 +6181,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_VersionView"];
+                    "application/json": components["schemas"]["Data_Version"];
                 };
             };
         };
     };
-    get_ws: {
+    openSocket: {
         parameters: {
             query?: never;
             header?: never;
@@ -6167,7 +6204,7 @@ export interface operations {
             };
         };
     };
-    get_approve_token: {
+    showApprovalPage: {
         parameters: {
             query?: never;
             header?: never;
@@ -6190,7 +6227,7 @@ export interface operations {
             };
         };
     };
-    post_approve_token: {
+    submitApprovalPage: {
         parameters: {
             query?: never;
             header?: never;
@@ -6203,7 +6240,17 @@ export interface operations {
         /** @description decision (approve or deny), digest, comment, and the fields of the form */
         requestBody: {
             content: {
-                "application/x-www-form-urlencoded": string;
+                "application/x-www-form-urlencoded": {
+                    /** @enum {string} */
+                    decision: "approve" | "deny";
+                    /** @description Digest of the question that was shown */
+                    digest?: string;
+                    comment?: string;
+                    /** @description All fields of the gate's form as JSON */
+                    form?: string;
+                } & {
+                    [key: string]: string;
+                };
             };
         };
         responses: {
@@ -6218,10 +6265,13 @@ export interface operations {
             };
         };
     };
-    post_in_token: {
+    callTrigger: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Identifies the request in the log and in the response */
+                "X-Request-Id"?: string;
+            };
             path: {
                 /** @description The last part of the URL */
                 token: string;
@@ -6231,6 +6281,11 @@ export interface operations {
         /** @description The run's input */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "order": 4711
+                 *     }
+                 */
                 "application/json": unknown;
                 "application/octet-stream": string;
                 "text/plain": string;
@@ -6257,7 +6312,7 @@ export interface operations {
             };
         };
     };
-    get_sign_in_link: {
+    signIn: {
         parameters: {
             query?: never;
             header?: never;
@@ -6278,7 +6333,7 @@ export interface operations {
             };
         };
     };
-    get_wh_token: {
+    showCallbackPage: {
         parameters: {
             query?: never;
             header?: never;
@@ -6301,10 +6356,13 @@ export interface operations {
             };
         };
     };
-    post_wh_token: {
+    deliverCallback: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Identifies the request in the log and in the response */
+                "X-Request-Id"?: string;
+            };
             path: {
                 /** @description The last part of the URL */
                 token: string;
@@ -6314,6 +6372,11 @@ export interface operations {
         /** @description The step's result */
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "status": "paid"
+                 *     }
+                 */
                 "application/json": unknown;
                 "application/octet-stream": string;
                 "text/plain": string;

@@ -47,7 +47,7 @@ function changeBy(event: LiveEvent): Partial<RunSummary> | undefined {
     case "started":
       return { status: "running", started_at: event.at };
     case "ended":
-      return { status: event.status ?? "completed", finished_at: event.at };
+      return { status: (event.status as RunSummary["status"]) ?? "completed", finished_at: event.at };
     case "retried":
     case "adopted":
       return { status: "running", finished_at: null };

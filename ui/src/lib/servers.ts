@@ -2,9 +2,9 @@
 import type { Schemas } from "../api/client";
 import type { Tone } from "./status";
 
-export type McpServer = Schemas["McpServerView"];
-export type McpTool = Schemas["McpToolView"];
-export type WorkflowTool = Schemas["WorkflowToolView"];
+export type McpServer = Schemas["McpServer"];
+export type McpTool = Schemas["McpTool"];
+export type WorkflowTool = Schemas["WorkflowTool"];
 
 export interface Look {
   tone: Tone;

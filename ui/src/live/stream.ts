@@ -12,7 +12,7 @@ export interface LiveEvent {
 }
 
 /** A notification for the signed-in user. */
-export type Notice = Schemas["MessageView"];
+export type Notice = Schemas["Message"];
 
 export interface Listener {
   event(event: LiveEvent): void;

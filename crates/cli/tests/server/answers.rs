@@ -265,7 +265,7 @@ fn the_reference_fetches_nothing_from_elsewhere() {
     let place = Installation::new();
     let server = place.serve();
     let anyone = server.without_key();
-    for path in ["/", "/docs", "/docs/reference.js", "/docs/reference.css"] {
+    for path in ["/", "/docs", "/docs/errors", "/docs/reference.css"] {
         let answer = anyone.get(path).is(200);
         let text = answer.text();
         for outside in ["src=\"http", "href=\"http", "src=\"//", "url(http", "@import", "cdn."] {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 pub use stepwell_testing::{Answer, Api, PATIENCE, eventually};
-use stepwell_testing::{Process, TestStore};
+use stepwell_testing::{DESCRIBED, Process, TestStore};
 
 /// Where data is, and what servers on it are started with.
 pub struct Installation {
@@ -69,6 +69,7 @@ impl Installation {
     /// A server that answers.
     #[track_caller]
     pub fn serve(&self) -> Server {
+        DESCRIBED.get_or_init(|| stepwell_server::is_listed);
         let mut command = self.command();
         command.args(["serve", "--listen", "127.0.0.1:0"]);
         if let Some(config) = &self.config {

@@ -402,10 +402,10 @@ fn a_plan_limits_one_organisation_and_no_other() {
     let flow =
         |name: &str, trigger: Value| json!({"name": name, "trigger": trigger, "tasks": {"rest": {"sleep": "1h"}}});
     let three = json!({"a": {"sleep": 0}, "b": {"sleep": 0}, "c": {"sleep": 0}});
-    small.post("/api/v1/workflows", &json!({"name": "wide", "tasks": three})).refused(429, "plan-limit");
-    small.post("/api/v1/workflows", &flow("cron", json!({"cron": "0 0 1 1 *"}))).refused(429, "plan-limit");
+    small.post("/api/v1/workflows", &json!({"name": "wide", "tasks": three})).refused(403, "plan-limit");
+    small.post("/api/v1/workflows", &flow("cron", json!({"cron": "0 0 1 1 *"}))).refused(403, "plan-limit");
     small.define(&flow("one", json!("api")));
-    small.post("/api/v1/workflows", &flow("two", json!("api"))).refused(429, "plan-limit");
+    small.post("/api/v1/workflows", &flow("two", json!("api"))).refused(403, "plan-limit");
     let run = small.trigger("one", &json!({}));
     small.post("/api/v1/workflows/one/trigger", &json!({})).refused(429, "plan-limit");
     small.post(&format!("/api/v1/runs/{run}/cancel"), &json!({})).is(200);

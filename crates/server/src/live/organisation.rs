@@ -38,7 +38,7 @@ pub struct Filter {
 /// Server-sent events in the format of a run's stream. Ids are positions in the log of all runs. Events of one run
 /// arrive in order. Events that concern you personally, such as a gate that you may answer, are also sent as
 /// `notification`.
-#[utoipa::path(get, path = "/api/v1/events", tag = "live", params(
+#[utoipa::path(get, path = "/api/v1/events", operation_id = "streamEvents", tag = "live", params(
     ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event you received"), Filter), responses(
     (status = 200, description = "Events as they happen", content_type = "text/event-stream", body = String),
     Problems))]

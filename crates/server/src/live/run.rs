@@ -34,7 +34,7 @@ pub struct After {
 /// Server-sent events: `event` is the type of the fact, `data` is the event as JSON, `id` is the value to send as
 /// `Last-Event-ID` to resume after it. When the run has ended, an event `end` with its status follows and the stream
 /// closes. Reconnecting after that returns 204.
-#[utoipa::path(get, path = "/api/v1/runs/{run}/stream", tag = "live", params(
+#[utoipa::path(get, path = "/api/v1/runs/{run}/stream", operation_id = "streamRun", tag = "live", params(
     ("run" = String, Path, description = "Id of the run"),
     ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event you received"), After), responses(
     (status = 200, description = "Events as they happen", content_type = "text/event-stream", body = String),
@@ -174,7 +174,7 @@ impl Events {
     async fn end(&mut self) -> Result<(), Over> {
         let Some(status) = &self.ended else { return Ok(()) };
         let mut text = String::new();
-        let data = json!({"run_id": self.run, "status": status, "version": self.at});
+        let data = json!({"run_id": self.run, "type": "end", "status": status, "version": self.at});
         frame(&mut text, format_args!("{}.end", self.at), "end", &data);
         self.stream.write(text, None).await?;
         Err(Over::Done)

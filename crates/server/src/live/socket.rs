@@ -42,7 +42,7 @@ const MOST_ROWS: i64 = 1_000;
 /// Send `{"event": "workflow_run_join", "data": {"runId": "run_…"}}` or `workflow_run_leave`. You receive
 /// `workflow_node_update` and `workflow_status_update` with the state of the run and then for each change;
 /// `notification` for events that concern you personally, joined or not; and `error` with a problem if a message fails.
-#[utoipa::path(get, path = "/api/v1/ws", tag = "live", responses(
+#[utoipa::path(get, path = "/api/v1/ws", operation_id = "openSocket", tag = "live", responses(
     (status = 101, description = "The connection was upgraded to a WebSocket"), Problems))]
 pub async fn live_socket(
     State(app): State<App>,

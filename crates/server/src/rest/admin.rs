@@ -24,7 +24,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// The authenticated caller and their rights
-#[utoipa::path(get, path = "/api/v1/me", tag = "people", responses(
+#[utoipa::path(get, path = "/api/v1/me", operation_id = "getCaller", tag = "people", responses(
     (status = 200, description = "The caller", body = Data<Me>), Problems))]
 async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<Me>>> {
     let organisation = app.engine.organisations(&caller).usage().await?.organisation;
@@ -32,7 +32,7 @@ async fn me(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<Me>
 }
 
 /// The users of the organisation
-#[utoipa::path(get, path = "/api/v1/users", tag = "people", responses(
+#[utoipa::path(get, path = "/api/v1/users", operation_id = "listUsers", tag = "people", responses(
     (status = 200, description = "All users", body = Page<UserView>), Problems))]
 async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<UserView>>> {
     let all = app.engine.users(&caller).list().await?;
@@ -40,7 +40,8 @@ async fn users(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<
 }
 
 /// Create a user
-#[utoipa::path(post, path = "/api/v1/users", tag = "people", request_body = NewUserRequest, responses(
+#[utoipa::path(post, path = "/api/v1/users", operation_id = "createUser",
+    tag = "people", request_body = NewUserRequest, responses(
     (status = 201, description = "Created", body = Data<UserView>), Problems))]
 async fn create_user(
     State(app): State<App>,
@@ -53,7 +54,7 @@ async fn create_user(
 }
 
 /// A user
-#[utoipa::path(get, path = "/api/v1/users/{user}", tag = "people",
+#[utoipa::path(get, path = "/api/v1/users/{user}", operation_id = "getUser", tag = "people",
     params(("user" = String, Path, description = "Id or name")),
     responses((status = 200, description = "The user", body = Data<UserView>), Problems))]
 async fn user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<Reply<Data<UserView>>> {
@@ -61,7 +62,7 @@ async fn user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<Strin
 }
 
 /// Change a user's roles or grants, or disable them; takes effect from the next step of their runs
-#[utoipa::path(patch, path = "/api/v1/users/{user}", tag = "people",
+#[utoipa::path(patch, path = "/api/v1/users/{user}", operation_id = "updateUser", tag = "people",
     params(("user" = String, Path, description = "Id or name")), request_body = UserChangeRequest,
     responses((status = 200, description = "Changed", body = Data<UserView>), Problems))]
 async fn change_user(
@@ -76,7 +77,7 @@ async fn change_user(
 }
 
 /// Disable a user permanently; their history is kept
-#[utoipa::path(delete, path = "/api/v1/users/{user}", tag = "people",
+#[utoipa::path(delete, path = "/api/v1/users/{user}", operation_id = "disableUser", tag = "people",
     params(("user" = String, Path, description = "Id or name")),
     responses((status = 204, description = "Disabled"), Problems))]
 async fn disable_user(State(app): State<App>, Auth(caller): Auth, Path(user): Path<String>) -> Answer<StatusCode> {
@@ -85,7 +86,7 @@ async fn disable_user(State(app): State<App>, Auth(caller): Auth, Path(user): Pa
 }
 
 /// Roles: named sets of grants, built-in roles first
-#[utoipa::path(get, path = "/api/v1/roles", tag = "people", responses(
+#[utoipa::path(get, path = "/api/v1/roles", operation_id = "listRoles", tag = "people", responses(
     (status = 200, description = "All roles", body = Page<RoleView>), Problems))]
 async fn roles(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<RoleView>>> {
     let all = app.engine.roles(&caller).list().await?;
@@ -93,7 +94,7 @@ async fn roles(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<
 }
 
 /// Create or replace a role
-#[utoipa::path(put, path = "/api/v1/roles/{role}", tag = "people",
+#[utoipa::path(put, path = "/api/v1/roles/{role}", operation_id = "putRole", tag = "people",
     params(("role" = String, Path, description = "Name of the role")), request_body = RoleRequest,
     responses((status = 200, description = "The stored role", body = Data<RoleView>), Problems))]
 async fn put_role(
@@ -106,7 +107,7 @@ async fn put_role(
 }
 
 /// Remove a role that no user has
-#[utoipa::path(delete, path = "/api/v1/roles/{role}", tag = "people",
+#[utoipa::path(delete, path = "/api/v1/roles/{role}", operation_id = "deleteRole", tag = "people",
     params(("role" = String, Path, description = "Name of the role")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_role(State(app): State<App>, Auth(caller): Auth, Path(role): Path<String>) -> Answer<StatusCode> {
@@ -115,7 +116,7 @@ async fn remove_role(State(app): State<App>, Auth(caller): Auth, Path(role): Pat
 }
 
 /// API keys: all keys of the organisation for administrators, your own otherwise
-#[utoipa::path(get, path = "/api/v1/keys", tag = "people", responses(
+#[utoipa::path(get, path = "/api/v1/keys", operation_id = "listKeys", tag = "people", responses(
     (status = 200, description = "The keys", body = Page<KeyView>), Problems))]
 async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<KeyView>>> {
     let all = app.engine.keys(&caller).list().await?;
@@ -123,7 +124,8 @@ async fn keys(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<K
 }
 
 /// Create an API key; the response is the only place that shows it
-#[utoipa::path(post, path = "/api/v1/keys", tag = "people", request_body = NewKeyRequest, responses(
+#[utoipa::path(post, path = "/api/v1/keys", operation_id = "createKey",
+    tag = "people", request_body = NewKeyRequest, responses(
     (status = 201, description = "Created", body = Data<NewKeyView>), Problems))]
 async fn create_key(
     State(app): State<App>,
@@ -137,7 +139,7 @@ async fn create_key(
 }
 
 /// Rename a key, pause it or resume it
-#[utoipa::path(patch, path = "/api/v1/keys/{key}", tag = "people",
+#[utoipa::path(patch, path = "/api/v1/keys/{key}", operation_id = "updateKey", tag = "people",
     params(("key" = String, Path, description = "Id of the key")),
     request_body = KeyChangeRequest, responses((status = 200, description = "Changed", body = Data<KeyView>), Problems))]
 async fn change_key(
@@ -151,7 +153,7 @@ async fn change_key(
 }
 
 /// Revoke a key permanently
-#[utoipa::path(delete, path = "/api/v1/keys/{key}", tag = "people",
+#[utoipa::path(delete, path = "/api/v1/keys/{key}", operation_id = "revokeKey", tag = "people",
     params(("key" = String, Path, description = "Id of the key")),
     responses((status = 204, description = "Revoked"), Problems))]
 async fn revoke_key(State(app): State<App>, Auth(caller): Auth, Path(key): Path<String>) -> Answer<StatusCode> {

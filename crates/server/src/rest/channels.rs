@@ -24,7 +24,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// Your channels, and those of the organisation
-#[utoipa::path(get, path = "/api/v1/channels", tag = "notifications", responses(
+#[utoipa::path(get, path = "/api/v1/channels", operation_id = "listChannels", tag = "notifications", responses(
     (status = 200, description = "The channels, without their credentials", body = Page<ChannelView>), Problems))]
 async fn channels(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ChannelView>>> {
     let all = app.engine.channels(&caller).list().await?;
@@ -32,7 +32,8 @@ async fn channels(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Pa
 }
 
 /// Create a channel; a webhook's secret is shown only in this response
-#[utoipa::path(post, path = "/api/v1/channels", tag = "notifications", request_body = NewChannelRequest, responses(
+#[utoipa::path(post, path = "/api/v1/channels", operation_id = "createChannel",
+    tag = "notifications", request_body = NewChannelRequest, responses(
     (status = 201, description = "Created", body = Data<NewChannelView>), Problems))]
 async fn create_channel(
     State(app): State<App>,
@@ -44,7 +45,7 @@ async fn create_channel(
 }
 
 /// Remove a channel; pending messages are dropped
-#[utoipa::path(delete, path = "/api/v1/channels/{channel}", tag = "notifications",
+#[utoipa::path(delete, path = "/api/v1/channels/{channel}", operation_id = "deleteChannel", tag = "notifications",
     params(("channel" = String, Path, description = "Id or name")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_channel(State(app): State<App>, Auth(caller): Auth, Path(channel): Path<String>) -> Answer<StatusCode> {
@@ -53,7 +54,7 @@ async fn remove_channel(State(app): State<App>, Auth(caller): Auth, Path(channel
 }
 
 /// Send a message through a channel now
-#[utoipa::path(post, path = "/api/v1/channels/{channel}/test", tag = "notifications",
+#[utoipa::path(post, path = "/api/v1/channels/{channel}/test", operation_id = "testChannel", tag = "notifications",
     params(("channel" = String, Path, description = "Id or name")),
     responses((status = 200, description = "Whether it was delivered", body = Data<TestView>), Problems))]
 async fn test_channel(
@@ -65,14 +66,15 @@ async fn test_channel(
 }
 
 /// Which events you are notified of, and where
-#[utoipa::path(get, path = "/api/v1/preferences", tag = "notifications", responses(
+#[utoipa::path(get, path = "/api/v1/preferences", operation_id = "getPreferences", tag = "notifications", responses(
     (status = 200, description = "For browsers and each of your channels", body = Data<PreferencesView>), Problems))]
 async fn preferences(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<PreferencesView>>> {
     Ok(Reply(Data { data: app.engine.channels(&caller).preferences().await?.into() }))
 }
 
 /// Change which events you are notified of; omitted fields are kept
-#[utoipa::path(patch, path = "/api/v1/preferences", tag = "notifications", request_body = PreferencesView, responses(
+#[utoipa::path(patch, path = "/api/v1/preferences", operation_id = "updatePreferences",
+    tag = "notifications", request_body = PreferencesView, responses(
     (status = 200, description = "Changed", body = Data<PreferencesView>), Problems))]
 async fn change_preferences(
     State(app): State<App>,
@@ -83,7 +85,8 @@ async fn change_preferences(
 }
 
 /// Delivery of notifications, newest first: yours, or all of the organisation if you are an administrator
-#[utoipa::path(get, path = "/api/v1/notifications", tag = "notifications", params(Paging), responses(
+#[utoipa::path(get, path = "/api/v1/notifications", operation_id = "listNotifications",
+    tag = "notifications", params(Paging), responses(
     (status = 200, description = "A page of notifications", body = Page<NotificationView>), Problems))]
 async fn notifications(
     State(app): State<App>,

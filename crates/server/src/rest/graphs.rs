@@ -27,7 +27,7 @@ struct Which {
 }
 
 /// The graph of a workflow, for any dialect
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/graph", tag = "workflows",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/graph", operation_id = "getWorkflowGraph", tag = "workflows",
     params(("id" = String, Path, description = "Id or name"), Which), responses(
         (status = 200, description = "Its steps and edges", body = Data<GraphView>), Problems))]
 async fn of_workflow(
@@ -44,7 +44,8 @@ async fn of_workflow(
 }
 
 /// The graph of a run's version
-#[utoipa::path(get, path = "/api/v1/runs/{run}/graph", tag = "runs", params(("run" = String, Path)), responses(
+#[utoipa::path(get, path = "/api/v1/runs/{run}/graph", operation_id = "getRunGraph",
+    tag = "runs", params(("run" = String, Path)), responses(
     (status = 200, description = "Its steps and edges", body = Data<GraphView>), Problems))]
 async fn of_run(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<GraphView>>> {
     Ok(shown(&*app.engine.runs(&caller).definition(&run).await?))

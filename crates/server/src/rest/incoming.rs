@@ -32,7 +32,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// Start a workflow by calling its URL; any content type
-#[utoipa::path(post, path = "/in/{token}", tag = "incoming", security(()),
+#[utoipa::path(post, path = "/in/{token}", operation_id = "callTrigger", tag = "incoming", security(()),
     params(("token" = String, Path, description = "The last part of the URL")),
     request_body(content((serde_json::Value = "application/json"), (String = "text/plain"),
         (String = "application/octet-stream")), description = "The run's input"),
@@ -105,7 +105,7 @@ struct Received {
 ///
 /// A call that arrives before its step waits is stored. 409 if one was already delivered, 410 if the step or the run
 /// has ended. A body of more than 256 KB is truncated, or refused with 413 (setting `limits.long_callbacks`).
-#[utoipa::path(post, path = "/wh/{token}", tag = "incoming", security(()),
+#[utoipa::path(post, path = "/wh/{token}", operation_id = "deliverCallback", tag = "incoming", security(()),
     params(("token" = String, Path, description = "The last part of the URL")),
     request_body(content((serde_json::Value = "application/json"), (String = "text/plain"),
         (String = "application/octet-stream")), description = "The step's result"),
@@ -158,7 +158,7 @@ fn late(error: Error) -> Problem {
 }
 
 /// A page for people who open the URL in a browser; it delivers nothing
-#[utoipa::path(get, path = "/wh/{token}", tag = "incoming", security(()),
+#[utoipa::path(get, path = "/wh/{token}", operation_id = "showCallbackPage", tag = "incoming", security(()),
     params(("token" = String, Path, description = "The last part of the URL")),
     responses((status = 200, description = "The purpose of the URL", body = String, content_type = "text/html"),
         (status = 410, description = "Too late", body = ProblemView, content_type = "application/problem+json"),

@@ -37,7 +37,8 @@ struct LinkRequest {
 }
 
 /// Create a link to answer without a key: for yourself, or as an administrator for anyone who may answer
-#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/link", tag = "approvals",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/link", operation_id = "createApprovalLink",
+    tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
     request_body(content = Option<LinkRequest>),
@@ -57,7 +58,7 @@ async fn make(
 /// A page that shows the question; it decides nothing
 ///
 /// Errors are pages for clients that accept HTML, and problems for others.
-#[utoipa::path(get, path = "/approve/{token}", tag = "approvals", security(()),
+#[utoipa::path(get, path = "/approve/{token}", operation_id = "showApprovalPage", tag = "approvals", security(()),
     params(("token" = String, Path, description = "The last part of the link")),
     responses((status = 200, description = "The question", body = String, content_type = "text/html"),
         (status = 410, description = "It was answered, or is no longer open", body = ProblemView,
@@ -70,7 +71,7 @@ async fn open(State(app): State<App>, Path(token): Path<String>, request: Reques
 }
 
 /// Submit the answer; the link works once
-#[utoipa::path(post, path = "/approve/{token}", tag = "approvals", security(()),
+#[utoipa::path(post, path = "/approve/{token}", operation_id = "submitApprovalPage", tag = "approvals", security(()),
     params(("token" = String, Path, description = "The last part of the link")),
     request_body(content = String, content_type = "application/x-www-form-urlencoded",
         description = "decision (approve or deny), digest, comment, and the fields of the form"),

@@ -14,7 +14,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// The live nodes: processes that execute steps on the same data
-#[utoipa::path(get, path = "/api/v1/nodes", tag = "nodes", responses(
+#[utoipa::path(get, path = "/api/v1/nodes", operation_id = "listNodes", tag = "nodes", responses(
     (status = 200, description = "All nodes", body = Page<NodeView>), Problems))]
 async fn nodes(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<NodeView>>> {
     let nodes = app.engine.nodes(&caller).await?;

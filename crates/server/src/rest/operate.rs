@@ -27,7 +27,8 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// All organisations of this server; for operators
-#[utoipa::path(get, path = "/api/v1/organisations", tag = "organisations", responses(
+#[utoipa::path(get, path = "/api/v1/organisations", operation_id = "listOrganisations",
+    tag = "organisations", responses(
     (status = 200, description = "All organisations", body = Page<OrganisationView>), Problems))]
 async fn organisations(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<OrganisationView>>> {
     let all = app.engine.organisations(&caller).list().await?;
@@ -35,7 +36,8 @@ async fn organisations(State(app): State<App>, Auth(caller): Auth) -> Answer<Rep
 }
 
 /// Create an organisation with a first user `admin`, whose key is shown only in the response
-#[utoipa::path(post, path = "/api/v1/organisations", tag = "organisations", request_body = NewOrganisationRequest,
+#[utoipa::path(post, path = "/api/v1/organisations", operation_id = "createOrganisation",
+    tag = "organisations", request_body = NewOrganisationRequest,
     responses((status = 201, description = "Created", body = Data<NewOrganisationView>), Problems))]
 async fn create(
     State(app): State<App>,
@@ -47,7 +49,7 @@ async fn create(
 }
 
 /// Give an organisation another plan or custom limits; for operators
-#[utoipa::path(put, path = "/api/v1/organisations/{id}/plan", tag = "organisations",
+#[utoipa::path(put, path = "/api/v1/organisations/{id}/plan", operation_id = "setPlan", tag = "organisations",
     params(("id" = i64, Path, description = "Number of the organisation")), request_body = PlanRequest,
     responses((status = 200, description = "Changed", body = Data<OrganisationView>), Problems))]
 async fn plan(
@@ -66,7 +68,7 @@ async fn plan(
 }
 
 /// How much of its plan the organisation has used
-#[utoipa::path(get, path = "/api/v1/usage", tag = "organisations", responses(
+#[utoipa::path(get, path = "/api/v1/usage", operation_id = "getUsage", tag = "organisations", responses(
     (status = 200, description = "This month's usage", body = Data<UsageView>), Problems))]
 async fn usage(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<UsageView>>> {
     Ok(Reply(Data { data: app.engine.organisations(&caller).usage().await?.into() }))
@@ -88,7 +90,8 @@ struct AuditFilters {
 }
 
 /// The audit trail, newest first; for administrators
-#[utoipa::path(get, path = "/api/v1/audit", tag = "organisations", params(AuditFilters), responses(
+#[utoipa::path(get, path = "/api/v1/audit", operation_id = "listAuditRows",
+    tag = "organisations", params(AuditFilters), responses(
     (status = 200, description = "A page of the audit trail", body = Page<AuditView>), Problems))]
 async fn audit(
     State(app): State<App>,
@@ -105,7 +108,7 @@ async fn audit(
 }
 
 /// Verify the hash chain of the audit trail from the first row to the last
-#[utoipa::path(get, path = "/api/v1/audit/verify", tag = "organisations", responses(
+#[utoipa::path(get, path = "/api/v1/audit/verify", operation_id = "verifyAuditTrail", tag = "organisations", responses(
     (status = 200, description = "The verdict", body = Data<AuditVerdict>), Problems))]
 async fn verify(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<AuditVerdict>>> {
     let verdict = app.engine.audit(&caller).verify().await?;

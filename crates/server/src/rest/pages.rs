@@ -1,24 +1,23 @@
 //! Pages and probes that need no key: health, the OpenAPI description and the reference, the schemas of definitions.
 
 use crate::app::App;
+use crate::description::CODES;
 use crate::error::Problem;
+use crate::ui;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderName, StatusCode};
-use axum::response::{Html, IntoResponse};
+use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
 use std::sync::LazyLock;
 use std::time::Duration;
 use stepwell_formats::schema::{Which, schema};
-use utoipa::openapi::OpenApi;
 
 /// Timeout of a probe: they come every few seconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-const REFERENCE: &str = include_str!("reference.html");
-const SCRIPT: &str = include_str!("reference.js");
 const STYLE: &str = include_str!("reference.css");
 const APPROVE: &str = include_str!("links/page.css");
 
@@ -29,18 +28,33 @@ pub(super) const POLICY: (HeaderName, &str) = (
      form-action 'self'; frame-ancestors 'none'",
 );
 
-pub fn router(api: &OpenApi) -> Router<App> {
-    let description = Bytes::from(api.to_json().unwrap_or_default());
+pub fn router() -> Router<App> {
+    let description = Bytes::from(crate::description().to_string());
     let described = move || async move { ([(CONTENT_TYPE, "application/json")], description) };
     Router::new()
         .route("/openapi.json", get(described))
         .route("/schema/{file}", get(definition_schema))
-        .route("/docs", get(async || ([POLICY], Html(REFERENCE))))
-        .route("/docs/reference.js", get(async || ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], SCRIPT)))
+        .route("/docs", get(async |headers| ui::reference(headers, errors)))
+        .route("/docs/errors", get(async || errors()))
         .route("/docs/approve.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], APPROVE)))
         .route("/docs/reference.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)))
         .route("/healthz", get(async || ([(CACHE_CONTROL, "no-store")], "ok\n")))
         .route("/readyz", get(ready))
+}
+
+/// `GET /docs/errors`: all codes with what they mean. Responses link to them.
+fn errors() -> Response {
+    static PAGE: LazyLock<String> = LazyLock::new(|| {
+        let codes = CODES.iter().map(|(code, about)| {
+            format!("<dt id=\"{code}\"><code>{code}</code></dt>\n<dd>{}</dd>\n", html_escaped(about))
+        });
+        include_str!("errors.html").replace("{codes}", &codes.collect::<String>())
+    });
+    ([POLICY], Html(PAGE.as_str())).into_response()
+}
+
+fn html_escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// `GET /schema/{all,tasks,flow,graph}.json`: the JSON Schema of definitions, for editors. Any page may read it.

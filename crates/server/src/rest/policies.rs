@@ -16,7 +16,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// The policies of the organisation, which apply to all its workflows
-#[utoipa::path(get, path = "/api/v1/policies", tag = "policies", responses(
+#[utoipa::path(get, path = "/api/v1/policies", operation_id = "listPolicies", tag = "policies", responses(
     (status = 200, description = "All policies", body = Page<PolicyView>), Problems))]
 async fn policies(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<PolicyView>>> {
     let all = app.engine.policies(&caller).list().await?;
@@ -24,7 +24,7 @@ async fn policies(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Pa
 }
 
 /// A policy
-#[utoipa::path(get, path = "/api/v1/policies/{policy}", tag = "policies",
+#[utoipa::path(get, path = "/api/v1/policies/{policy}", operation_id = "getPolicy", tag = "policies",
     params(("policy" = String, Path, description = "Name of the policy")),
     responses((status = 200, description = "The policy", body = Data<PolicyView>), Problems))]
 async fn policy(
@@ -36,7 +36,7 @@ async fn policy(
 }
 
 /// Create or replace a policy; takes effect from the next call
-#[utoipa::path(put, path = "/api/v1/policies/{policy}", tag = "policies",
+#[utoipa::path(put, path = "/api/v1/policies/{policy}", operation_id = "putPolicy", tag = "policies",
     params(("policy" = String, Path, description = "Name of the policy")), request_body = PolicyRequest,
     responses((status = 200, description = "The stored policy", body = Data<PolicyView>), Problems))]
 async fn put_policy(
@@ -49,7 +49,7 @@ async fn put_policy(
 }
 
 /// Remove a policy
-#[utoipa::path(delete, path = "/api/v1/policies/{policy}", tag = "policies",
+#[utoipa::path(delete, path = "/api/v1/policies/{policy}", operation_id = "deletePolicy", tag = "policies",
     params(("policy" = String, Path, description = "Name of the policy")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_policy(State(app): State<App>, Auth(caller): Auth, Path(policy): Path<String>) -> Answer<StatusCode> {

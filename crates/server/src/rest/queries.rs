@@ -16,7 +16,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// The saved queries of the organisation
-#[utoipa::path(get, path = "/api/v1/queries", tag = "queries", responses(
+#[utoipa::path(get, path = "/api/v1/queries", operation_id = "listQueries", tag = "queries", responses(
     (status = 200, description = "All saved queries", body = Page<QueryView>), Problems))]
 async fn queries(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<QueryView>>> {
     let all = app.engine.queries(&caller).list().await?;
@@ -24,7 +24,7 @@ async fn queries(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Pag
 }
 
 /// A saved query
-#[utoipa::path(get, path = "/api/v1/queries/{query}", tag = "queries",
+#[utoipa::path(get, path = "/api/v1/queries/{query}", operation_id = "getQuery", tag = "queries",
     params(("query" = String, Path, description = "Name of the query")),
     responses((status = 200, description = "The query", body = Data<QueryView>), Problems))]
 async fn query(
@@ -36,7 +36,7 @@ async fn query(
 }
 
 /// Create or replace a saved query; takes effect from the next step
-#[utoipa::path(put, path = "/api/v1/queries/{query}", tag = "queries",
+#[utoipa::path(put, path = "/api/v1/queries/{query}", operation_id = "putQuery", tag = "queries",
     params(("query" = String, Path, description = "Name of the query")), request_body = QueryRequest,
     responses((status = 200, description = "The stored query", body = Data<QueryView>), Problems))]
 async fn put_query(
@@ -49,7 +49,7 @@ async fn put_query(
 }
 
 /// Remove a saved query
-#[utoipa::path(delete, path = "/api/v1/queries/{query}", tag = "queries",
+#[utoipa::path(delete, path = "/api/v1/queries/{query}", operation_id = "deleteQuery", tag = "queries",
     params(("query" = String, Path, description = "Name of the query")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_query(State(app): State<App>, Auth(caller): Auth, Path(query): Path<String>) -> Answer<StatusCode> {

@@ -21,7 +21,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// The secrets of the organisation, without their values
-#[utoipa::path(get, path = "/api/v1/secrets", tag = "secrets", responses(
+#[utoipa::path(get, path = "/api/v1/secrets", operation_id = "listSecrets", tag = "secrets", responses(
     (status = 200, description = "All secrets", body = Page<SecretView>), Problems))]
 async fn secrets(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<SecretView>>> {
     let all = app.engine.secrets(&caller).list().await?;
@@ -29,7 +29,7 @@ async fn secrets(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Pag
 }
 
 /// A secret, without its value
-#[utoipa::path(get, path = "/api/v1/secrets/{secret}", tag = "secrets",
+#[utoipa::path(get, path = "/api/v1/secrets/{secret}", operation_id = "getSecret", tag = "secrets",
     params(("secret" = String, Path, description = "Name of the secret")),
     responses((status = 200, description = "The secret, without its value", body = Data<SecretView>), Problems))]
 async fn secret(
@@ -41,7 +41,7 @@ async fn secret(
 }
 
 /// Create a secret, or change its value or hosts; takes effect from the next step
-#[utoipa::path(put, path = "/api/v1/secrets/{secret}", tag = "secrets",
+#[utoipa::path(put, path = "/api/v1/secrets/{secret}", operation_id = "putSecret", tag = "secrets",
     params(("secret" = String, Path, description = "Name of the secret")), request_body = SecretRequest,
     responses((status = 200, description = "The stored secret, without its value", body = Data<SecretView>), Problems))]
 async fn put_secret(
@@ -54,7 +54,7 @@ async fn put_secret(
 }
 
 /// Remove a secret
-#[utoipa::path(delete, path = "/api/v1/secrets/{secret}", tag = "secrets",
+#[utoipa::path(delete, path = "/api/v1/secrets/{secret}", operation_id = "deleteSecret", tag = "secrets",
     params(("secret" = String, Path, description = "Name of the secret")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_secret(State(app): State<App>, Auth(caller): Auth, Path(secret): Path<String>) -> Answer<StatusCode> {
@@ -63,14 +63,14 @@ async fn remove_secret(State(app): State<App>, Auth(caller): Auth, Path(secret):
 }
 
 /// Seal everything with the first of the server's master keys; for operators
-#[utoipa::path(post, path = "/api/v1/master-key/rotate", tag = "secrets", responses(
+#[utoipa::path(post, path = "/api/v1/master-key/rotate", operation_id = "rotateMasterKey", tag = "secrets", responses(
     (status = 200, description = "What was sealed again", body = Data<RotatedView>), Problems))]
 async fn rotate(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<RotatedView>>> {
     Ok(Reply(Data { data: app.engine.secrets(&caller).rotate().await?.into() }))
 }
 
 /// The databases that query steps can use, without their URLs
-#[utoipa::path(get, path = "/api/v1/connections", tag = "secrets", responses(
+#[utoipa::path(get, path = "/api/v1/connections", operation_id = "listConnections", tag = "secrets", responses(
     (status = 200, description = "All connections", body = Page<ConnectionView>), Problems))]
 async fn connections(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ConnectionView>>> {
     let all = app.engine.connections(&caller).list().await?;
@@ -78,7 +78,7 @@ async fn connections(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply
 }
 
 /// A connection, without its URL
-#[utoipa::path(get, path = "/api/v1/connections/{connection}", tag = "secrets",
+#[utoipa::path(get, path = "/api/v1/connections/{connection}", operation_id = "getConnection", tag = "secrets",
     params(("connection" = String, Path, description = "Name of the connection")),
     responses((status = 200, description = "The connection, without its URL", body = Data<ConnectionView>), Problems))]
 async fn connection(
@@ -90,7 +90,7 @@ async fn connection(
 }
 
 /// Create or replace a connection; a SQLite file requires the right `operator`
-#[utoipa::path(put, path = "/api/v1/connections/{connection}", tag = "secrets",
+#[utoipa::path(put, path = "/api/v1/connections/{connection}", operation_id = "putConnection", tag = "secrets",
     params(("connection" = String, Path, description = "Name of the connection")), request_body = ConnectionRequest,
     responses((status = 200, description = "The connection, without its URL", body = Data<ConnectionView>), Problems))]
 async fn put_connection(
@@ -103,7 +103,7 @@ async fn put_connection(
 }
 
 /// Remove a connection
-#[utoipa::path(delete, path = "/api/v1/connections/{connection}", tag = "secrets",
+#[utoipa::path(delete, path = "/api/v1/connections/{connection}", operation_id = "deleteConnection", tag = "secrets",
     params(("connection" = String, Path, description = "Name of the connection")),
     responses((status = 204, description = "Removed"), Problems))]
 async fn remove_connection(

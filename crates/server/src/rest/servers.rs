@@ -16,7 +16,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// The MCP servers of the organisation as seen by this node, with their tools
-#[utoipa::path(get, path = "/api/v1/mcp-servers", tag = "mcp servers", responses(
+#[utoipa::path(get, path = "/api/v1/mcp-servers", operation_id = "listMcpServers", tag = "tools", responses(
     (status = 200, description = "All MCP servers", body = Page<McpServerView>), Problems))]
 async fn servers(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<McpServerView>>> {
     let all = app.engine.mcp_servers(&caller).list().await?;
@@ -24,7 +24,7 @@ async fn servers(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Pag
 }
 
 /// An MCP server with its tools
-#[utoipa::path(get, path = "/api/v1/mcp-servers/{server}", tag = "mcp servers",
+#[utoipa::path(get, path = "/api/v1/mcp-servers/{server}", operation_id = "getMcpServer", tag = "tools",
     params(("server" = String, Path, description = "Its name in the configuration")),
     responses((status = 200, description = "The server", body = Data<McpServerView>), Problems))]
 async fn server(
@@ -36,7 +36,8 @@ async fn server(
 }
 
 /// Accept the tools that a server offers now; new and changed tools can be called from then on
-#[utoipa::path(post, path = "/api/v1/mcp-servers/{server}/accept", tag = "mcp servers",
+#[utoipa::path(post, path = "/api/v1/mcp-servers/{server}/accept", operation_id = "acceptMcpTools",
+    tag = "tools",
     params(("server" = String, Path, description = "Its name in the configuration")), request_body = AcceptRequest,
     responses((status = 200, description = "The server with the new state of its tools", body = Data<McpServerView>),
         Problems))]

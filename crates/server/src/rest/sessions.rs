@@ -31,7 +31,8 @@ struct SignInQuery {
 }
 
 /// Create a one-time link that signs a browser in as you, valid for a day; administrators can create links for others
-#[utoipa::path(post, path = "/api/v1/sign-in-links", tag = "people", params(SignInQuery), responses(
+#[utoipa::path(post, path = "/api/v1/sign-in-links", operation_id = "createSignInLink",
+    tag = "people", params(SignInQuery), responses(
     (status = 201, description = "The link", body = Data<LinkView>), Problems))]
 async fn link(
     State(app): State<App>,
@@ -44,7 +45,7 @@ async fn link(
 }
 
 /// Sign a browser in with a link; the link works once
-#[utoipa::path(get, path = "/sign-in/{link}", tag = "people", security(()),
+#[utoipa::path(get, path = "/sign-in/{link}", operation_id = "signIn", tag = "people", security(()),
     params(("link" = String, Path, description = "The last part of the link")),
     responses((status = 303, description = "Signed in: redirects to the dashboard"), Problems))]
 async fn sign_in(
@@ -69,7 +70,7 @@ async fn sign_in(
 }
 
 /// Sign this browser out
-#[utoipa::path(post, path = "/api/v1/sign-out", tag = "people",
+#[utoipa::path(post, path = "/api/v1/sign-out", operation_id = "signOut", tag = "people",
     responses((status = 204, description = "Signed out"), Problems))]
 async fn sign_out(State(app): State<App>, Auth(_caller): Auth, headers: HeaderMap) -> Answer<Response> {
     if let Some(secret) = session(&headers) {

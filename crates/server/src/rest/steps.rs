@@ -34,7 +34,8 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// Open gates of the organisation, oldest first
-#[utoipa::path(get, path = "/api/v1/approvals", tag = "approvals", params(Paging), responses(
+#[utoipa::path(get, path = "/api/v1/approvals", operation_id = "listApprovals",
+    tag = "approvals", params(Paging), responses(
     (status = 200, description = "A page of open gates", body = Page<ApprovalView>), Problems))]
 async fn approvals(
     State(app): State<App>,
@@ -55,7 +56,7 @@ async fn approvals(
 }
 
 /// The open gate of a step, with the digest for the answer
-#[utoipa::path(get, path = "/api/v1/runs/{run}/steps/{step}/approval", tag = "approvals",
+#[utoipa::path(get, path = "/api/v1/runs/{run}/steps/{step}/approval", operation_id = "getApproval", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
     responses((status = 200, description = "The gate", body = Data<ApprovalView>), Problems))]
@@ -86,7 +87,7 @@ struct AnswerRequest {
 }
 
 /// Approve at a gate
-#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/approve", tag = "approvals",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/approve", operation_id = "approveStep", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The gate's name or path")),
     request_body(content = Option<AnswerRequest>),
@@ -101,7 +102,7 @@ async fn approve(
 }
 
 /// Deny at a gate
-#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deny", tag = "approvals",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deny", operation_id = "denyStep", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The gate's name or path")),
     request_body(content = Option<AnswerRequest>),
@@ -116,7 +117,7 @@ async fn deny(
 }
 
 /// Approve at a gate, by its step id
-#[utoipa::path(post, path = "/api/v1/steps/{step}/approve", tag = "approvals",
+#[utoipa::path(post, path = "/api/v1/steps/{step}/approve", operation_id = "approveStepById", tag = "approvals",
     params(("step" = String, Path, description = "The step's id")),
     request_body(content = Option<AnswerRequest>),
     responses((status = 200, description = "Approved", body = Data<Run>), Problems))]
@@ -131,7 +132,7 @@ async fn approve_by_id(
 }
 
 /// Deny at a gate, by its step id
-#[utoipa::path(post, path = "/api/v1/steps/{step}/deny", tag = "approvals",
+#[utoipa::path(post, path = "/api/v1/steps/{step}/deny", operation_id = "denyStepById", tag = "approvals",
     params(("step" = String, Path, description = "The step's id")),
     request_body(content = Option<AnswerRequest>),
     responses((status = 200, description = "Denied", body = Data<Run>), Problems))]
@@ -181,7 +182,7 @@ enum VerdictName {
 }
 
 /// Report what happened to a call whose outcome is unknown
-#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/verdict", tag = "approvals",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/verdict", operation_id = "settleStep", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
     request_body = VerdictRequest, responses((status = 200, description = "Recorded", body = Data<Run>), Problems))]
@@ -201,7 +202,8 @@ async fn settle(
 }
 
 /// Deliver the call that a step waits for, by the step's name
-#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deliver", tag = "approvals",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/deliver", operation_id = "deliverToStep",
+    tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
     request_body(content = Option<serde_json::Value>, description = "The content of the call"),
@@ -221,7 +223,7 @@ async fn deliver(
 #[derive(Clone, Default, Debug, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 struct FinishRequest {
-    /// success or failed.
+    #[schema(value_type = Option<FinishStatus>)]
     status: Option<String>,
     #[schema(value_type = serde_json::Value)]
     output: Option<Value>,
@@ -231,7 +233,7 @@ struct FinishRequest {
 }
 
 /// End a stuck step with a given result; for administrators, and logged
-#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/finish", tag = "approvals",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/steps/{step}/finish", operation_id = "finishStep", tag = "approvals",
     params(("run" = String, Path, description = "The run's id"),
         ("step" = String, Path, description = "The step's name or path")),
     request_body(content = Option<FinishRequest>),
@@ -261,7 +263,7 @@ async fn finish(
 }
 
 /// Signal a waiting step: approves a gate, ends a sleep, or delivers an empty call
-#[utoipa::path(post, path = "/api/v1/steps/{step}/ready", tag = "approvals",
+#[utoipa::path(post, path = "/api/v1/steps/{step}/ready", operation_id = "signalStep", tag = "approvals",
     params(("step" = String, Path, description = "The step's id")),
     responses((status = 200, description = "The step continues", body = Data<Run>), Problems))]
 async fn ready(State(app): State<App>, Auth(caller): Auth, Path(step): Path<String>) -> Answer<Reply<Data<Run>>> {

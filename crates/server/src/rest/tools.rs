@@ -15,7 +15,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// The workflows that are exposed as tools, by name
-#[utoipa::path(get, path = "/api/v1/tools", tag = "workflows", responses(
+#[utoipa::path(get, path = "/api/v1/tools", operation_id = "listTools", tag = "tools", responses(
     (status = 200, description = "All workflows that are exposed as tools", body = Page<WorkflowToolView>), Problems))]
 async fn tools(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<WorkflowToolView>>> {
     let all = app.engine.workflows(&caller).tools().await?;
@@ -23,7 +23,7 @@ async fn tools(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<
 }
 
 /// Accept the newest version of a workflow as a tool that agents are offered
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/accept-tool", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/accept-tool", operation_id = "acceptTool", tag = "tools",
     params(("id" = String, Path, description = "Name or id")), request_body = AcceptToolRequest,
     responses((status = 200, description = "The tool", body = Data<WorkflowToolView>), Problems))]
 async fn accept(

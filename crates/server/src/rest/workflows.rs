@@ -58,7 +58,8 @@ struct Filters {
 }
 
 /// The workflows of the organisation, by name
-#[utoipa::path(get, path = "/api/v1/workflows", tag = "workflows", params(Filters), responses(
+#[utoipa::path(get, path = "/api/v1/workflows", operation_id = "listWorkflows",
+    tag = "workflows", params(Filters), responses(
     (status = 200, description = "A page of workflows", body = Page<ListedWorkflow>), Problems))]
 async fn list(
     State(app): State<App>,
@@ -107,7 +108,7 @@ impl Include {
 ///
 /// 201 for a new workflow, 200 if an identical one exists, 409 if another one has that name: use `PUT` to create its
 /// next version.
-#[utoipa::path(post, path = "/api/v1/workflows", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows", operation_id = "createWorkflow", tag = "workflows",
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
@@ -145,7 +146,7 @@ fn found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
 }
 
 /// A workflow with its definition. A deleted one is found by its id
-#[utoipa::path(get, path = "/api/v1/workflows/{id}", tag = "workflows",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}", operation_id = "getWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "The workflow", body = Data<Workflow>),
         (status = 304, description = "Unchanged since `If-None-Match`"), Problems))]
@@ -172,7 +173,7 @@ async fn view(app: &App, caller: &Caller, (compiled, deleted_at): (&Compiled, Op
 /// Create the next version of a workflow, or the first
 ///
 /// Running runs keep their version. With `If-Match`, only if the workflow has not changed.
-#[utoipa::path(put, path = "/api/v1/workflows/{id}", tag = "workflows",
+#[utoipa::path(put, path = "/api/v1/workflows/{id}", operation_id = "putWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name"),
         ("If-Match" = Option<String>, Header, description = "The `ETag` of an earlier response")),
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
@@ -229,7 +230,7 @@ async fn is_as(app: &App, caller: &Caller, before: Option<&Compiled>, headers: &
 /// Enable or disable a workflow, or make it a part of a set
 ///
 /// A disabled workflow refuses triggers and skips its schedule. Nothing is deleted.
-#[utoipa::path(patch, path = "/api/v1/workflows/{id}", tag = "workflows",
+#[utoipa::path(patch, path = "/api/v1/workflows/{id}", operation_id = "updateWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body = WorkflowSwitch, responses(
         (status = 200, description = "Changed", body = Data<WorkflowSummary>), Problems))]
 async fn switch(
@@ -258,7 +259,7 @@ async fn summary(app: &App, caller: &Caller, id: &str) -> Answer<Reply<Data<Work
 }
 
 /// Delete a workflow; running runs finish, and it can be restored
-#[utoipa::path(delete, path = "/api/v1/workflows/{id}", tag = "workflows",
+#[utoipa::path(delete, path = "/api/v1/workflows/{id}", operation_id = "deleteWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 204, description = "Deleted"), Problems))]
 async fn delete(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<StatusCode> {
@@ -269,7 +270,7 @@ async fn delete(State(app): State<App>, Auth(caller): Auth, Path(id): Path<Strin
 /// Restore a deleted workflow, by its id or by the name of the one that was deleted last
 ///
 /// It gets its schedules back, and new webhook URLs. 409 while another workflow has its name.
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/restore", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/restore", operation_id = "restoreWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "Restored", body = Data<WorkflowSummary>), Problems))]
 async fn restore(
@@ -283,7 +284,7 @@ async fn restore(
 }
 
 /// All versions of a workflow, newest first
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions", tag = "workflows",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions", operation_id = "listVersions", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "All versions", body = Page<VersionView>), Problems))]
 async fn versions(
@@ -296,7 +297,7 @@ async fn versions(
 }
 
 /// One version of a workflow
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions/{version}", tag = "workflows",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/versions/{version}", operation_id = "getVersion", tag = "workflows",
     params(("id" = String, Path, description = "Id or name"), ("version" = u32, Path, description = "The version")),
     responses((status = 200, description = "The version", body = Data<VersionView>), Problems))]
 async fn version(
@@ -310,7 +311,8 @@ async fn version(
 }
 
 /// When a workflow will start by itself: the next ten ticks of each schedule
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/schedule", tag = "workflows",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/schedule", operation_id = "listSchedulesOfWorkflow",
+    tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "Its schedules", body = Page<ScheduleSummary>), Problems))]
 async fn schedule(
@@ -323,7 +325,7 @@ async fn schedule(
 }
 
 /// All schedules of the organisation
-#[utoipa::path(get, path = "/api/v1/schedules", tag = "workflows", responses(
+#[utoipa::path(get, path = "/api/v1/schedules", operation_id = "listSchedules", tag = "workflows", responses(
     (status = 200, description = "All schedules", body = Page<ScheduleSummary>), Problems))]
 async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<ScheduleSummary>>> {
     let all = app.engine.workflows(&caller).schedules().await?;
@@ -334,7 +336,7 @@ async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<P
 ///
 /// The schedule belongs to the caller: its runs have the rights that the caller has at that time. New versions of the
 /// workflow leave it alone; deleting the workflow removes it.
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/schedules", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/schedules", operation_id = "addSchedule", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body = NewSchedule, responses(
         (status = 201, description = "Added", body = Data<ScheduleSummary>), Problems))]
 async fn add_schedule(
@@ -350,7 +352,7 @@ async fn add_schedule(
 /// Remove a schedule that was added with a request; its runs continue
 ///
 /// Schedules of a definition go with the definition.
-#[utoipa::path(delete, path = "/api/v1/schedules/{id}", tag = "workflows",
+#[utoipa::path(delete, path = "/api/v1/schedules/{id}", operation_id = "removeSchedule", tag = "workflows",
     params(("id" = String, Path, description = "Id of the schedule")), responses(
         (status = 204, description = "Removed"), Problems))]
 async fn remove_schedule(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<StatusCode> {
@@ -359,7 +361,7 @@ async fn remove_schedule(State(app): State<App>, Auth(caller): Auth, Path(id): P
 }
 
 /// Hold new runs of a workflow, or of one concurrency key: they are accepted and wait in the queue
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/pause", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/pause", operation_id = "pauseWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body(content = Option<PauseRequest>), responses(
         (status = 200, description = "Held", body = Data<WorkflowSummary>), Problems))]
 async fn pause(
@@ -373,7 +375,7 @@ async fn pause(
 }
 
 /// Release held runs
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/resume", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/resume", operation_id = "resumeWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body(content = Option<PauseRequest>), responses(
         (status = 200, description = "Released", body = Data<WorkflowSummary>), Problems))]
 async fn resume(
@@ -387,7 +389,8 @@ async fn resume(
 }
 
 /// Give a workflow new webhook URLs; the old ones stop working
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/rotate-webhooks", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/rotate-webhooks", operation_id = "rotateWebhooks",
+    tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), responses(
         (status = 200, description = "The new URLs", body = Page<String>), Problems))]
 async fn rotate(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<Reply<Page<String>>> {
@@ -405,7 +408,7 @@ struct CheckOptions {
 }
 
 /// Check a definition without storing it: 204, 200 with warnings, or 422 with all its errors
-#[utoipa::path(post, path = "/api/v1/check", tag = "workflows", params(CheckOptions),
+#[utoipa::path(post, path = "/api/v1/check", operation_id = "checkDefinition", tag = "workflows", params(CheckOptions),
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(

@@ -1,6 +1,6 @@
 //! Channels, preferences and the delivery of notifications.
 
-use super::Instant;
+use super::{DeliveryStatus, Instant, MessageTopic, OnTimeout};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use stepwell_engine::commands::{NewChannel, NotificationPreferences, With};
@@ -220,7 +220,7 @@ pub struct NotificationView {
     pub channel_name: String,
     #[serde(default)]
     pub user: Option<String>,
-    /// `waiting`, `sent`, `failed` or `dropped`.
+    #[schema(value_type = DeliveryStatus)]
     pub status: String,
     pub attempts: u32,
     /// Why it was not delivered.
@@ -251,6 +251,7 @@ impl From<With<Delivery>> for NotificationView {
 /// The content of a notification.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct MessageView {
+    #[schema(value_type = MessageTopic)]
     pub event: String,
     pub title: String,
     pub workflow: String,
@@ -266,6 +267,7 @@ pub struct MessageView {
     pub until: Option<Instant>,
     /// What happens then: approve or deny.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = OnTimeout, required = false)]
     pub on_timeout: Option<String>,
     pub at: Instant,
 }

@@ -8,9 +8,6 @@ use stepwell_engine::commands::EventView;
 use stepwell_store::StoredLog;
 use utoipa::ToSchema;
 
-/// Fields of facts that are instants.
-const TIMES: [&str; 4] = ["due", "until", "expires", "escalate"];
-
 /// One fact of a run's log.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Event {
@@ -22,7 +19,6 @@ pub struct Event {
     /// The commit that contains it.
     pub version: i64,
     pub at: Instant,
-    /// created, scheduled, due, started, entered, retrying, again, finished, skipped, ended, …
     #[serde(rename = "type")]
     pub kind: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,6 +27,18 @@ pub struct Event {
     #[serde(flatten)]
     #[schema(ignore)]
     pub fact: Map<String, Value>,
+}
+
+/// Fields that are instants. The log has them as numbers.
+const INSTANTS: [&str; 4] = ["expires", "due", "until", "escalate"];
+/// Fields with other names in the log: durations are named after their unit, and `version` is the version of the run.
+const RENAMED: [(&str, &str); 2] = [("max_duration", "max_duration_ms"), ("version", "workflow_version")];
+const RENAMED_IN_FAILURE: (&str, &str) = ("retry_after", "retry_after_ms");
+
+fn rename(fields: &mut Map<String, Value>, from: &str, to: &str) {
+    if let Some(value) = fields.shift_remove(from) {
+        fields.insert(to.into(), value);
+    }
 }
 
 /// The run that an event is about.
@@ -45,6 +53,27 @@ impl Event {
     pub fn new(run: &str, event: EventView) -> Event {
         let EventView { workflow, version, at, fact } = event;
         OfRun { run, workflow: &workflow }.event(version, at.into(), fact)
+    }
+
+    /// The fact as the log stores it.
+    pub fn stored(&self) -> Value {
+        let mut fact = Map::from_iter([("type".to_string(), Value::from(self.kind.clone()))]);
+        fact.extend(self.step.iter().map(|step| ("step".to_string(), Value::from(step.clone()))));
+        fact.extend(self.fact.clone());
+        for (stored, shown) in RENAMED {
+            rename(&mut fact, shown, stored);
+        }
+        for name in INSTANTS {
+            if let Some(at) = fact.get_mut(name)
+                && let Some(time) = at.as_str().and_then(Time::parse)
+            {
+                *at = time.0.into();
+            }
+        }
+        if let Some(Value::Object(failure)) = fact.get_mut("failure") {
+            rename(failure, RENAMED_IN_FAILURE.1, RENAMED_IN_FAILURE.0);
+        }
+        Value::Object(fact)
     }
 
     /// All facts of a log row.
@@ -62,14 +91,18 @@ impl OfRun<'_> {
         };
         let mut text = |name: &str| fact.shift_remove(name).and_then(|value| Some(value.as_str()?.to_string()));
         let (kind, step) = (text("type").unwrap_or_default(), text("step"));
-        for name in TIMES {
-            if let Some(millis) = fact.get(name).and_then(Value::as_i64) {
-                fact.insert(name.into(), Time(millis).to_string().into());
+        for (stored, shown) in RENAMED {
+            rename(&mut fact, stored, shown);
+        }
+        for name in INSTANTS {
+            if let Some(at) = fact.get_mut(name)
+                && let Some(time) = at.as_i64()
+            {
+                *at = Value::String(Time(time).to_string());
             }
         }
-        // Here, `version` is the version of the run.
-        if let Some(version) = fact.shift_remove("version") {
-            fact.insert("workflow_version".into(), version);
+        if let Some(Value::Object(failure)) = fact.get_mut("failure") {
+            rename(failure, RENAMED_IN_FAILURE.0, RENAMED_IN_FAILURE.1);
         }
         Event { run_id: self.run.to_string(), workflow: self.workflow.to_string(), version, at, kind, step, fact }
     }

@@ -1,5 +1,6 @@
 //! A workflow's graph, for drawing.
 
+use super::{EdgeStyle, StepKind};
 use serde::{Deserialize, Serialize};
 use stepwell_core::outline;
 use utoipa::ToSchema;
@@ -7,8 +8,8 @@ use utoipa::ToSchema;
 /// The steps of a version and the edges between them, for any dialect. Edges refer to steps by their index in `nodes`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct GraphView {
-    pub name: String,
     /// Name of the workflow.
+    pub name: String,
     pub version: u32,
     pub nodes: Vec<GraphNode>,
     pub edges: Vec<GraphEdge>,
@@ -19,6 +20,7 @@ pub struct GraphNode {
     pub name: String,
     /// The path of the step in runs, without iteration and item numbers: `each[].charge`.
     pub path: String,
+    #[schema(value_type = StepKind)]
     pub kind: String,
     /// A short summary: `POST /charge`, `3d`.
     pub detail: String,
@@ -33,7 +35,7 @@ pub struct GraphEdge {
     pub to: usize,
     /// Handle or condition; empty for plain success.
     pub label: String,
-    /// normal, error or back.
+    #[schema(value_type = EdgeStyle)]
     pub style: String,
 }
 

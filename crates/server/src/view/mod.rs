@@ -14,6 +14,7 @@ mod run;
 mod runs;
 mod secret;
 mod server;
+mod sets;
 mod tool;
 mod workflow;
 
@@ -31,6 +32,7 @@ pub use run::*;
 pub use runs::*;
 pub use secret::*;
 pub use server::*;
+pub use sets::*;
 pub use tool::*;
 pub use workflow::*;
 

@@ -1,6 +1,8 @@
 //! A run and its steps.
 
-use super::Instant;
+use super::{
+    AttemptReason, AttemptStatus, Instant, LogLevel, RunStatus, StartedHow, StepKind, StepStatus, WaitingReason,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -13,6 +15,11 @@ const MAX_TASKS: usize = 1_000;
 /// A run in full.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Run {
+    #[serde(default)]
+    #[schema(required = true)]
+    pub run_id: String,
+    /// The same as `run_id`.
+    #[schema(deprecated)]
     pub id: String,
     pub workflow_id: String,
     pub workflow: String,
@@ -21,7 +28,7 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Instant, required = false)]
     pub workflow_deleted_at: Option<Instant>,
-    /// scheduled, queued, running, paused, completed, failed, cancelled or timeout.
+    #[schema(value_type = RunStatus)]
     pub status: String,
     pub created_by: String,
     pub created_at: Instant,
@@ -95,7 +102,7 @@ pub struct StartedBy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = StartedWith, required = false)]
     pub key: Option<StartedWith>,
-    /// request, schedule, webhook, run (a step of another run) or test.
+    #[schema(value_type = StartedHow)]
     pub how: String,
     /// Id of the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,7 +156,9 @@ impl<'de> Deserialize<'de> for Steps {
 pub struct Step {
     /// For `POST /api/v1/steps/{id}/ready`.
     pub id: String,
+    #[schema(value_type = StepKind)]
     pub kind: String,
+    #[schema(value_type = StepStatus)]
     pub status: String,
     #[serde(default)]
     pub status_code: Option<u16>,
@@ -198,10 +207,11 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Attempt {
     pub attempt: u32,
+    #[schema(value_type = AttemptStatus)]
     pub status: String,
     /// Why it did not succeed: lost (its process died), timeout, refused (by rights or a policy) or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = String, required = false)]
+    #[schema(value_type = AttemptReason, required = false)]
     pub reason: Option<String>,
     pub started_at: Instant,
     #[serde(default)]
@@ -242,7 +252,7 @@ pub struct GivenApproval {
 /// A line written by code.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct LogLine {
-    /// debug, info, warn or error.
+    #[schema(value_type = LogLevel)]
     pub level: String,
     pub text: String,
 }
@@ -260,8 +270,8 @@ pub struct ErrorView {
 pub struct Waiting {
     /// Path of the step; empty for the run itself.
     pub step: String,
-    /// start (its time), queue, executor, retry, sleep, webhook, approval, verdict, child or turn (the next transition of the run).
     #[serde(rename = "for")]
+    #[schema(value_type = WaitingReason)]
     pub what: String,
     #[serde(default)]
     pub since: Option<Instant>,
@@ -381,6 +391,7 @@ impl Run {
             message: wait.message.as_deref().map(Into::into),
         });
         Run {
+            run_id: id.clone(),
             workflow_id: view.workflow_id,
             workflow: view.workflow,
             workflow_version: view.workflow_version,

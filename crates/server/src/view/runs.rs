@@ -1,7 +1,7 @@
 //! Lists of runs, runs that were just started, and the results of bulk operations.
 
 use super::run::labels;
-use super::{Instant, Page};
+use super::{Instant, Page, RunStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use stepwell_engine::commands::{self as engine, BulkOutcome, Started};
@@ -10,6 +10,11 @@ use utoipa::{IntoParams, ToSchema};
 /// A run as lists show it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunSummary {
+    #[serde(default)]
+    #[schema(required = true)]
+    pub run_id: String,
+    /// The same as `run_id`.
+    #[schema(deprecated)]
     pub id: String,
     pub workflow: String,
     pub workflow_id: String,
@@ -18,6 +23,7 @@ pub struct RunSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Instant, required = false)]
     pub workflow_deleted_at: Option<Instant>,
+    #[schema(value_type = RunStatus)]
     pub status: String,
     pub created_by: String,
     pub created_at: Instant,
@@ -39,6 +45,7 @@ impl From<engine::RunSummary> for RunSummary {
         let engine::RunSummary { row, workflow_id, workflow, workflow_version, workflow_deleted_at, scheduled_for } =
             summary;
         RunSummary {
+            run_id: row.public.clone(),
             id: row.public,
             workflow,
             workflow_id,
@@ -120,13 +127,14 @@ impl From<RunFilters> for engine::RunFilters {
     }
 }
 
-/// A run that was just started.
+/// A run that was just started: the fields of a [`Run`](super::Run) that are known at once, under the same names.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Triggered {
     pub run_id: String,
     pub workflow_id: String,
     pub workflow: String,
     pub workflow_version: u32,
+    #[schema(value_type = RunStatus)]
     pub status: String,
     // Missing while the run is scheduled or queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
 //! Secrets and connections, without their secret parts.
 
-use super::Instant;
+use super::{DatabaseScheme, Instant};
 use serde::{Deserialize, Serialize};
 use stepwell_core::time::Millis;
 use stepwell_engine::commands::{NewConnection, NewSecret, Rotated, With};
@@ -83,7 +83,7 @@ impl From<Rotated> for RotatedView {
 pub struct ConnectionView {
     pub id: String,
     pub name: String,
-    /// `postgres` or `sqlite`.
+    #[schema(value_type = DatabaseScheme)]
     pub scheme: String,
     #[serde(default)]
     pub host: Option<String>,

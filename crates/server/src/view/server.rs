@@ -1,6 +1,6 @@
 //! MCP servers and their tools: request and response types.
 
-use super::Instant;
+use super::{Instant, McpServerState, McpTransport, ToolStanding};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell_engine::commands::{Acceptance, KnownServer, KnownTool};
@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct McpServerView {
     pub name: String,
-    /// `ready`, `connecting`, `down`, or `absent` if this node is not configured to connect to it.
+    #[schema(value_type = McpServerState)]
     pub state: String,
     /// Why it is down.
     #[serde(default)]
@@ -19,8 +19,8 @@ pub struct McpServerView {
     /// When the next attempt to connect is made.
     #[serde(default)]
     pub next_attempt_at: Option<Instant>,
-    /// `stdio` or `http`.
     #[serde(default)]
+    #[schema(value_type = Option<McpTransport>)]
     pub transport: Option<String>,
     /// The name that the server reports.
     #[serde(default)]
@@ -39,8 +39,7 @@ pub struct McpToolView {
     pub name: Option<String>,
     /// The name on its server.
     pub tool: String,
-    /// `accepted`; `changed` and `new` are held until an administrator accepts them; `held` cannot be called at all;
-    /// `missing` is not offered now.
+    #[schema(value_type = ToolStanding)]
     pub standing: String,
     /// Why it cannot be called.
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! Workflows that are exposed as tools: request and response types.
 
-use super::Instant;
+use super::{Instant, ToolStanding};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell_engine::commands::Exposed;
@@ -18,8 +18,7 @@ pub struct WorkflowToolView {
     pub version: u32,
     /// Who defined that version.
     pub defined_by: String,
-    /// `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
-    /// the name belongs to another tool.
+    #[schema(value_type = ToolStanding)]
     pub standing: String,
     /// Why it is held.
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! Workflows, their versions and their triggers.
 
-use super::{GraphView, Instant, Page};
+use super::{Dialect, GraphView, Instant, Page, StepKind, TriggerKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use stepwell_core::definition::Trigger;
@@ -18,8 +18,9 @@ pub struct WorkflowSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The first of `triggers`.
+    #[schema(value_type = TriggerKind)]
     pub trigger: String,
-    /// api, webhook, cron or at.
+    #[schema(value_type = Vec<TriggerKind>)]
     pub triggers: Vec<String>,
     pub task_count: u32,
     pub enabled: bool,
@@ -124,7 +125,7 @@ fn kind(trigger: &Trigger) -> &'static str {
 pub struct Workflow {
     #[serde(flatten)]
     pub summary: WorkflowSummary,
-    /// tasks, flow or graph.
+    #[schema(value_type = Dialect)]
     pub dialect: String,
     /// As its author wrote it, JSON or YAML.
     pub source: String,
@@ -169,6 +170,7 @@ impl Workflow {
 /// A step of the definition.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct TaskView {
+    #[schema(value_type = StepKind)]
     pub kind: String,
     /// Steps that lead to it.
     pub needs: Vec<String>,

@@ -45,7 +45,7 @@ class Problem(StepwellError):
     @property
     def is_temporary(self) -> bool:
         """Whether the same call may succeed later without a change."""
-        return self.status in (408, 503) or (self.status == 429 and self.code != "plan-limit")
+        return self.status in (408, 429, 503)
 
 
 def _fault(entry: dict[str, Any]) -> Fault:

@@ -85,7 +85,7 @@ function Picture({ graph, boxes, folded, changes, selected, onSelect }: Drawn) {
   const nodes = useMemo(
     () =>
       inOrder(graph).map((at): StepNode => {
-        const node = graph.nodes[at] ?? { name: "", path: "", kind: "", detail: "" };
+        const node = graph.nodes[at] ?? { name: "", path: "", kind: "pass" as const, detail: "", parent: null };
         const box = boxes.get(node.path) ?? { x: 0, y: 0, width: 0, height: 0 };
         const parent = node.parent == null ? undefined : graph.nodes[node.parent]?.path;
         return {

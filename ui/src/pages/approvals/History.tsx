@@ -5,7 +5,7 @@ import { page, type Schemas } from "../../api/client";
 import { Got } from "../../components/Loading";
 import { Status, When } from "../../components/Status";
 
-type Row = Schemas["AuditView"];
+type Row = Schemas["Audit"];
 const SHOWN = 20;
 
 export function History() {

@@ -38,7 +38,7 @@ export function Events({ run, version }: { run: string; version: number }) {
               <tr key={`${event.version} ${at}`}>
                 <td className="nowrap">{full(event.at)}</td>
                 <td>{event.type.replaceAll("_", " ")}</td>
-                <td className="mono">{event.step ?? ""}</td>
+                <td className="mono">{"step" in event ? event.step : ""}</td>
                 <td className="mono dim">{rest(event)}</td>
               </tr>
             ))}

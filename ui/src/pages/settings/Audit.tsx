@@ -6,7 +6,7 @@ import { Loading } from "../../components/Loading";
 import { Trouble } from "../../components/Trouble";
 import { full } from "../../lib/time";
 
-type Row = Schemas["AuditView"];
+type Row = Schemas["Audit"];
 
 export function Audit() {
   const [by, setBy] = useState("");

@@ -10,7 +10,7 @@ import { changed, Listed } from "./Listed";
 import { Once } from "./Once";
 import { CHANNELS, type Channel, Preferences, TOPICS } from "./Preferences";
 
-type Notification = Schemas["NotificationView"];
+type Notification = Schemas["Notification"];
 
 const MEDIA = ["email", "slack", "webhook", "ntfy", "pushover"];
 export function Channels() {
@@ -68,7 +68,7 @@ export function Channels() {
 
 function Test({ channel }: { channel: Channel }) {
   const test = useMutation({
-    mutationFn: () => api<Schemas["TestView"]>(`${CHANNELS}/${part(channel.id)}/test`, { method: "POST" }),
+    mutationFn: () => api<Schemas["TestResult"]>(`${CHANNELS}/${part(channel.id)}/test`, { method: "POST" }),
   });
   return (
     <div className="row wrap">
@@ -113,7 +113,7 @@ function Add({ done }: { done: () => void }) {
       events,
       ...settings,
     };
-    const made = await api<Schemas["NewChannelView"]>(CHANNELS, { method: "POST", body });
+    const made = await api<Schemas["NewChannel"]>(CHANNELS, { method: "POST", body });
     if (made.secret) setSecret(made.secret);
     else done();
   };

@@ -6,7 +6,7 @@ import { Check, Form, Text, text } from "./Form";
 import { changed, Listed } from "./Listed";
 import { Queries } from "./Queries";
 
-type Connection = Schemas["ConnectionView"];
+type Connection = Schemas["Connection"];
 const PATH = "/connections";
 
 export function Connections() {

@@ -10,8 +10,8 @@ import { Check, Form, Text, text, words } from "./Form";
 import { changed, Listed } from "./Listed";
 import { Once } from "./Once";
 
-type Key = Schemas["KeyView"];
-type NewKey = Schemas["NewKeyView"];
+type Key = Schemas["Key"];
+type NewKey = Schemas["NewKey"];
 const PATH = "/keys";
 
 export function Keys() {

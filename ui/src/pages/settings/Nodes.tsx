@@ -6,7 +6,7 @@ import { Listed } from "./Listed";
 
 export function Nodes() {
   return (
-    <Listed<Schemas["NodeView"]>
+    <Listed<Schemas["Node"]>
       path="/nodes"
       title="Nodes"
       about="The processes that execute steps on the same data: one on a directory, any number on a database."

@@ -4,7 +4,7 @@ import { api, type Schemas } from "../../api/client";
 import { Got } from "../../components/Loading";
 
 export function Plan() {
-  const query = useQuery({ queryKey: ["usage"], queryFn: () => api<Schemas["UsageView"]>("/usage"), staleTime: 0 });
+  const query = useQuery({ queryKey: ["usage"], queryFn: () => api<Schemas["Usage"]>("/usage"), staleTime: 0 });
   return (
     <Got query={query}>
       {(usage) => {

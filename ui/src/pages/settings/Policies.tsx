@@ -4,7 +4,7 @@ import { Confirm } from "../../components/Confirm";
 import { Check, Form, Text, text, words } from "./Form";
 import { changed, Listed } from "./Listed";
 
-type Policy = Schemas["PolicyView"];
+type Policy = Schemas["Policy"];
 const PATH = "/policies";
 const EFFECTS = { allow: "allowed", require_approval: "needs approval", deny: "denied" };
 

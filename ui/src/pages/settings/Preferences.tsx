@@ -7,9 +7,9 @@ import { Trouble } from "../../components/Trouble";
 import { useNoticePermission } from "../../lib/notices";
 import { changed, useListed } from "./Listed";
 
-type Wishes = Schemas["PreferencesView"];
-export type Channel = Schemas["ChannelView"];
-export type Topic = Schemas["TopicView"];
+type Wishes = Schemas["Preferences"];
+export type Channel = Schemas["Channel"];
+export type Topic = Schemas["Topic"];
 
 export const CHANNELS = "/channels";
 export const TOPICS: Record<Topic, string> = {

@@ -7,7 +7,7 @@ import { When } from "../../components/Status";
 import { Area, Check, Form, Text, text } from "./Form";
 import { changed, Listed, useListed } from "./Listed";
 
-type Saved = Schemas["QueryView"];
+type Saved = Schemas["Query"];
 const PATH = "/queries";
 
 export function Queries() {
@@ -72,7 +72,7 @@ function Change({ saved }: { saved: Saved }) {
 }
 
 function Fields({ saved, done }: { saved?: Saved; done: () => void }) {
-  const connections = useListed<Schemas["ConnectionView"]>("/connections");
+  const connections = useListed<Schemas["Connection"]>("/connections");
   const names = (connections.data ?? []).map((one) => one.name).join(", ");
   const put = async (data: FormData) => {
     const rows = text(data, "rows");

@@ -4,7 +4,7 @@ import { Confirm } from "../../components/Confirm";
 import { Form, Text, text, words } from "./Form";
 import { changed, Listed } from "./Listed";
 
-type Role = Schemas["RoleView"];
+type Role = Schemas["Role"];
 const PATH = "/roles";
 
 export function Roles() {

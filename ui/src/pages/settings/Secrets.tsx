@@ -5,7 +5,7 @@ import { When } from "../../components/Status";
 import { Form, Text, text, words } from "./Form";
 import { changed, Listed } from "./Listed";
 
-type Secret = Schemas["SecretView"];
+type Secret = Schemas["Secret"];
 const PATH = "/secrets";
 
 export function Secrets() {

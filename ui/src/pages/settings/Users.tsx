@@ -8,8 +8,8 @@ import { When } from "../../components/Status";
 import { Form, Text, text, words } from "./Form";
 import { changed, Listed, useListed } from "./Listed";
 
-type User = Schemas["UserView"];
-type Role = Schemas["RoleView"];
+type User = Schemas["User"];
+type Role = Schemas["Role"];
 const PATH = "/users";
 
 export function Users() {

@@ -1,6 +1,6 @@
 //! Controlling runs: cancel, retry, release, label, erase; one run or many.
 
-use super::start::{RunWithId, Wait, WaitParams, awaited};
+use super::start::{Wait, WaitParams, awaited};
 use super::{Answer, Problems, belongs};
 use crate::app::App;
 use crate::auth::Auth;
@@ -37,7 +37,8 @@ struct CancelRequest {
 }
 
 /// Cancel a run of a workflow
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/runs/{run}/cancel", tag = "runs",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/runs/{run}/cancel", operation_id = "cancelRunOfWorkflow",
+    tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"),
         ("run" = String, Path, description = "Id of the run")),
     request_body(content = Option<CancelRequest>),
@@ -54,7 +55,7 @@ async fn cancel_of_workflow(
 }
 
 /// Cancel a run: running steps are stopped, and no others start
-#[utoipa::path(post, path = "/api/v1/runs/{run}/cancel", tag = "runs",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/cancel", operation_id = "cancelRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")), request_body(content = Option<CancelRequest>),
     responses((status = 200, description = "Cancelled", body = Data<Run>), Problems))]
 async fn cancel(
@@ -104,12 +105,12 @@ impl RetryRequest {
 /// Retry a run that failed, timed out or was cancelled: steps that did not succeed run again
 ///
 /// With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
-#[utoipa::path(post, path = "/api/v1/runs/{run}/retry", tag = "runs",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/retry", operation_id = "retryRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run"), WaitParams,
         ("Prefer" = Option<String>, Header, description = "`wait=30` waits up to 30 seconds for the end")),
     request_body(content = Option<RetryRequest>),
     responses((status = 200, description = "The run continues, or finished in time", body = Data<Run>),
-        (status = 202, description = "The run continues, and did not finish in time", body = Data<RunWithId>), Problems))]
+        (status = 202, description = "The run continues, and did not finish in time", body = Data<Run>), Problems))]
 async fn retry(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -142,7 +143,7 @@ struct RetryPreview {
 }
 
 /// Which steps a retry would keep, and which would run again
-#[utoipa::path(get, path = "/api/v1/runs/{run}/retry", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/runs/{run}/retry", operation_id = "previewRetry", tag = "runs",
     params(("run" = String, Path, description = "Id of the run"), PreviewParams),
     responses((status = 200, description = "The preview", body = Data<RetryPreview>), Problems))]
 async fn retry_preview(
@@ -157,7 +158,7 @@ async fn retry_preview(
 }
 
 /// Release a run from quarantine: it is driven again
-#[utoipa::path(post, path = "/api/v1/runs/{run}/release", tag = "runs",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/release", operation_id = "releaseRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "Released", body = Data<Run>), Problems))]
 async fn release(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<Run>>> {
@@ -173,7 +174,7 @@ pub(super) struct LabelRequest {
 }
 
 /// Replace the labels of a run
-#[utoipa::path(patch, path = "/api/v1/runs/{run}", tag = "runs",
+#[utoipa::path(patch, path = "/api/v1/runs/{run}", operation_id = "labelRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")),
     request_body = LabelRequest, responses((status = 200, description = "Labelled", body = Data<Run>), Problems))]
 pub(super) async fn label(
@@ -187,7 +188,7 @@ pub(super) async fn label(
 }
 
 /// Erase all payloads of a finished run; its log and the digests remain
-#[utoipa::path(post, path = "/api/v1/runs/{run}/erase", tag = "runs",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/erase", operation_id = "eraseRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "Erased", body = Data<Run>), Problems))]
 async fn erase(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<Run>>> {
@@ -220,7 +221,8 @@ fn all_of(filter: RunFilters) -> Result<RunQuery, Problem> {
 }
 
 /// Cancel every matching run that has not ended, up to 10,000
-#[utoipa::path(post, path = "/api/v1/runs/cancel", tag = "runs", request_body = BulkRequest,
+#[utoipa::path(post, path = "/api/v1/runs/cancel", operation_id = "cancelRuns",
+    tag = "runs", request_body = BulkRequest,
     responses((status = 200, description = "The result for each run", body = Data<BulkResult>), Problems))]
 async fn cancel_all(
     State(app): State<App>,
@@ -232,7 +234,7 @@ async fn cancel_all(
 }
 
 /// Retry every matching run that did not complete, up to 10,000
-#[utoipa::path(post, path = "/api/v1/runs/retry", tag = "runs", request_body = BulkRequest,
+#[utoipa::path(post, path = "/api/v1/runs/retry", operation_id = "retryRuns", tag = "runs", request_body = BulkRequest,
     responses((status = 200, description = "The result for each run", body = Data<BulkResult>), Problems))]
 async fn retry_all(
     State(app): State<App>,

@@ -37,7 +37,7 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// Runs of a workflow, newest first
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs", operation_id = "listRunsOfWorkflow", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"), RunFilters),
     responses((status = 200, description = "A page of runs", body = Page<RunSummary>), Problems))]
 async fn of_workflow(
@@ -50,7 +50,7 @@ async fn of_workflow(
 }
 
 /// Runs, newest first
-#[utoipa::path(get, path = "/api/v1/runs", tag = "runs", params(RunFilters), responses(
+#[utoipa::path(get, path = "/api/v1/runs", operation_id = "listRuns", tag = "runs", params(RunFilters), responses(
     (status = 200, description = "A page of runs", body = Page<RunSummary>), Problems))]
 async fn list(
     State(app): State<App>,
@@ -68,7 +68,7 @@ async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Reply<P
 /// A run with its steps, and what it waits for
 ///
 /// Of a run with more than 1,000 steps, `tasks` has the first: `GET /runs/{run}/steps` has them in pages.
-#[utoipa::path(get, path = "/api/v1/runs/{run}", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/runs/{run}", operation_id = "getRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "The run", body = Data<Run>),
         (status = 304, description = "Unchanged since `If-None-Match`"), Problems))]
@@ -87,7 +87,7 @@ fn shown(run: Run, headers: &HeaderMap) -> Response {
 }
 
 /// A run of a workflow with all its steps
-#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs/{run}", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/workflows/{id}/runs/{run}", operation_id = "getRunOfWorkflow", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"),
         ("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "The run", body = Data<Run>),
@@ -123,7 +123,7 @@ struct EventParams {
 }
 
 /// The log of a run, in order
-#[utoipa::path(get, path = "/api/v1/runs/{run}/events", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/runs/{run}/events", operation_id = "listRunEvents", tag = "runs",
     params(("run" = String, Path, description = "Id of the run"), EventParams),
     responses((status = 200, description = "A page of events", body = Page<Event>), Problems))]
 async fn events(

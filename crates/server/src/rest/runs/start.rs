@@ -13,7 +13,7 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -75,15 +75,15 @@ struct TriggerParams {
 /// 201 for a new run, 200 if the same `Idempotency-Key` and body have already started one (409 with a different body).
 /// With `wait`: 200 with the finished run, or 202 with the running one when the time is up. With `at` or `delay` the run
 /// is `scheduled` until that time, under the version of this request; it can be cancelled like any other.
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/trigger", tag = "runs",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/trigger", operation_id = "triggerWorkflow", tag = "runs",
     params(("id" = String, Path, description = "Id or name of the workflow"), TriggerParams,
         ("Idempotency-Key" = Option<String>, Header, description = "The same key with the same body starts only one run"),
         ("Prefer" = Option<String>, Header, description = "`wait=30` waits up to 30 seconds for the end")),
     request_body(content = Option<serde_json::Value>, description = "The run's input: any JSON"),
     responses(
-        (status = 200, description = "Already started with this key, or finished in time", body = Data<RunWithId>),
+        (status = 200, description = "Already started with this key, or finished in time", body = Data<Run>),
         (status = 201, description = "Started", body = Data<Triggered>),
-        (status = 202, description = "Started, and not finished in time", body = Data<RunWithId>), Problems))]
+        (status = 202, description = "Started, and not finished in time", body = Data<Run>), Problems))]
 #[allow(clippy::too_many_arguments, reason = "each is a part of the request")]
 async fn trigger(
     State(app): State<App>,
@@ -105,7 +105,7 @@ async fn trigger(
     let Some(wait) = wait else {
         let started = app.engine.runs(&caller).trigger(request).await?;
         if started.repeated {
-            return shown_with_id(&app, &caller, &started.run, StatusCode::OK).await;
+            return shown(&app, &caller, &started.run, StatusCode::OK).await;
         }
         let data = Triggered::new(&started, started.created.into());
         return Ok((StatusCode::CREATED, [location(&started.run)], Reply(Data { data })).into_response());
@@ -114,7 +114,7 @@ async fn trigger(
     // The memory of the body is not held while the run is waited for.
     drop(raw);
     reached(&app, end, wait).await;
-    shown_with_id(&app, &caller, &started.run, StatusCode::ACCEPTED).await
+    shown(&app, &caller, &started.run, StatusCode::ACCEPTED).await
 }
 
 /// Waits for the end of a run, or until the time is up or the server stops.
@@ -131,7 +131,7 @@ async fn reached(app: &App, end: End, wait: Duration) {
 /// time is up.
 pub(super) async fn awaited(app: &App, caller: &Caller, run: &str, wait: Duration) -> Answer<Response> {
     reached(app, app.engine.runs(caller).end(run).await?, wait).await;
-    shown_with_id(app, caller, run, StatusCode::ACCEPTED).await
+    shown(app, caller, run, StatusCode::ACCEPTED).await
 }
 
 /// The answer to a request that started a run and may wait for its end.
@@ -144,12 +144,11 @@ async fn begun(app: &App, caller: &Caller, started: &Started, wait: Option<Durat
 }
 
 /// The current state of the run: 200 if it has ended.
-async fn shown_with_id(app: &App, caller: &Caller, run: &str, otherwise: StatusCode) -> Answer<Response> {
+async fn shown(app: &App, caller: &Caller, run: &str, otherwise: StatusCode) -> Answer<Response> {
     let run = Run::from(app.engine.runs(caller).get_after_change(run).await?);
     let status = if run.finished_at.is_some() { StatusCode::OK } else { otherwise };
     let at = location(&run.id);
-    let data = RunWithId { run_id: run.id.clone(), run };
-    Ok((status, [at], Reply(Data { data })).into_response())
+    Ok((status, [at], Reply(Data { data: run })).into_response())
 }
 
 fn location(run: &str) -> (axum::http::HeaderName, HeaderValue) {
@@ -183,25 +182,17 @@ fn split_labels(text: Option<&str>) -> Result<BTreeMap<String, String>, Problem>
     parts.map(pair).collect()
 }
 
-/// A run that also has its id under the name used by trigger responses.
-#[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
-pub(super) struct RunWithId {
-    run_id: String,
-    #[serde(flatten)]
-    run: Run,
-}
-
 /// Start a new run with the same input
 ///
 /// If there is a body, it replaces the input. With `wait`: 200 with the finished run, or 202 with the running one when
 /// the time is up.
-#[utoipa::path(post, path = "/api/v1/runs/{run}/rerun", tag = "runs",
+#[utoipa::path(post, path = "/api/v1/runs/{run}/rerun", operation_id = "rerunRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run"), WaitParams,
         ("Prefer" = Option<String>, Header, description = "`wait=30` waits up to 30 seconds for the end")),
     request_body(content = Option<serde_json::Value>, description = "A different input"),
-    responses((status = 200, description = "Finished in time", body = Data<RunWithId>),
+    responses((status = 200, description = "Finished in time", body = Data<Run>),
         (status = 201, description = "Started", body = Data<Triggered>),
-        (status = 202, description = "Started, and not finished in time", body = Data<RunWithId>), Problems))]
+        (status = 202, description = "Started, and not finished in time", body = Data<Run>), Problems))]
 async fn rerun(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -230,11 +221,12 @@ struct TestRequest {
 /// Run an unsaved definition, separately from real runs
 ///
 /// The definition needs no name. With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
-#[utoipa::path(post, path = "/api/v1/test-runs", tag = "runs", request_body = TestRequest,
+#[utoipa::path(post, path = "/api/v1/test-runs", operation_id = "startTestRun",
+    tag = "runs", request_body = TestRequest,
     params(WaitParams, ("Prefer" = Option<String>, Header, description = "`wait=30` waits up to 30 seconds for the end")),
-    responses((status = 200, description = "Finished in time", body = Data<RunWithId>),
+    responses((status = 200, description = "Finished in time", body = Data<Run>),
         (status = 201, description = "Started", body = Data<Triggered>),
-        (status = 202, description = "Started, and not finished in time", body = Data<RunWithId>), Problems))]
+        (status = 202, description = "Started, and not finished in time", body = Data<Run>), Problems))]
 async fn test_run(
     State(app): State<App>,
     Auth(caller): Auth,
@@ -252,7 +244,7 @@ async fn test_run(
 }
 
 /// Stop a test run and delete it
-#[utoipa::path(delete, path = "/api/v1/test-runs/{run}", tag = "runs",
+#[utoipa::path(delete, path = "/api/v1/test-runs/{run}", operation_id = "deleteTestRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")),
     responses((status = 204, description = "Deleted"), Problems))]
 async fn discard(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<StatusCode> {

@@ -50,7 +50,7 @@ struct StepOfRun {
 }
 
 /// The steps of a run in the order of the definition, in pages
-#[utoipa::path(get, path = "/api/v1/runs/{run}/steps", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/runs/{run}/steps", operation_id = "listSteps", tag = "runs",
     params(("run" = String, Path, description = "Id of the run"), StepFilters),
     responses((status = 200, description = "A page of steps", body = Page<StepOfRun>), Problems))]
 async fn steps(
@@ -74,10 +74,11 @@ async fn steps(
 /// The state of a run as canvases and widgets read it.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct RunStatus {
+struct RunState {
     /// Id of the run.
     #[serde(rename = "instanceID")]
     instance_id: String,
+    #[schema(value_type = RunStatus)]
     status: String,
     /// The results of steps by their `outputVariable` and, in `nodes`, by path; the run's `input`, `output` and `error`.
     #[schema(value_type = serde_json::Value)]
@@ -85,12 +86,12 @@ struct RunStatus {
 }
 
 /// The state of a run in one object, as the socket sends it with `workflow_status_update`
-#[utoipa::path(get, path = "/api/v1/runs/{run}/status", tag = "runs",
+#[utoipa::path(get, path = "/api/v1/runs/{run}/status", operation_id = "getRunState", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")),
-    responses((status = 200, description = "Its state", body = Data<RunStatus>), Problems))]
-async fn status(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<RunStatus>>> {
+    responses((status = 200, description = "Its state", body = Data<RunState>), Problems))]
+async fn status(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<RunState>>> {
     let view = app.engine.runs(&caller).get(&run).await?;
-    let data = RunStatus {
+    let data = RunState {
         instance_id: view.id.to_string(),
         status: view.status.to_string(),
         context_data: crate::live::context(&view),
