@@ -8,7 +8,7 @@ const BUILT = fileURLToPath(new URL("../../../../target/debug/stepwell", import.
 export const BINARY = process.env["STEPWELL_BINARY"] || BUILT;
 
 export function startServer(): Promise<ThrowAwayServer> {
-  return ThrowAwayServer.start(BINARY);
+  return ThrowAwayServer.start({ binary: BINARY });
 }
 
 /** One server for all tests of a file. */
