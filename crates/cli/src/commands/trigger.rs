@@ -4,7 +4,7 @@ use super::run::Progress;
 use super::watch::{Watching, follow};
 use super::{Exit, document};
 use crate::backend::{RunRef, with_server};
-use crate::client::{Call, Client, Target};
+use crate::client::{Call, Client, Created, Target};
 use crate::draw::plain;
 use crate::input;
 use anyhow::{Context, bail};
@@ -70,7 +70,7 @@ pub fn trigger(args: TriggerArgs) -> anyhow::Result<Exit> {
         let label = Some(args.label.join(",")).filter(|labels| !labels.is_empty());
         let call =
             Call::post(&path).json(input).query("label", label).header("idempotency-key", args.key.as_deref())?;
-        let (run, new) = client.created(call).await?;
+        let Created { data: run, is_new: new } = client.created(call).await?;
         args.then.run(client, Start { run, new, limit, option: args.at.option() }).await
     })
 }
@@ -86,7 +86,7 @@ pub fn rerun(args: RerunArgs) -> anyhow::Result<Exit> {
             Some(input) => call.json(input),
             None => call,
         };
-        let (run, new) = client.created(call).await?;
+        let Created { data: run, is_new: new } = client.created(call).await?;
         args.then.run(client, Start { run, new, limit, option: args.at.option() }).await
     })
 }
