@@ -30,7 +30,7 @@ VERBOSE = ["abuse", "chaos", "kill", "power_cut", "properties", "simulation"]
 # Suites that run on either store, and so on PostgreSQL too.
 EITHER_STORE = [
     "running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript", "mcp (cli)",
-    "identity", "nodes",
+    "identity", "nodes", "embedded",
 ]
 
 

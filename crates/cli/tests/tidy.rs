@@ -149,6 +149,8 @@ fn crates_depend_one_way() {
         ("engine", &["core", "formats", "store"]),
         ("steps", &["core", "engine", "store"]),
         ("server", &["core", "engine", "formats", "store"]),
+        // The engine inside other programs: without the server.
+        ("embedded", &["core", "engine", "steps", "store"]),
         // Only for tests: no other crate may depend on it outside of those.
         ("testing", &["core", "engine", "store"]),
         // Programs of others use it: it must not bring the engine or the server along.
