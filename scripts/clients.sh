@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Tests the SDKs and the extension for editors against the real binary (STEPWELL_BINARY, else the debug build).
+# Python: on the oldest and the newest version that this machine has. What a session's server stores is in PostgreSQL in one
+# of the runs.
 # Usage: clients.sh python|typescript|editor
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,25 +18,68 @@ packages() {
   fi
 }
 
+# The oldest and the newest Python of this machine, of those that the SDK supports.
+interpreters() {
+  local versions
+  versions=$(pyenv root 2>/dev/null || true)/versions
+  for python in python3 python3.{10..19} "$versions"/3.*/bin/python; do
+    "$python" -c 'import sys; sys.version_info >= (3, 10) and print("%d.%d" % sys.version_info[:2], sys.executable)' \
+      2>/dev/null || true
+  done | sort -V -u -k 1,1 | sed -n '1p;$p' | cut -d ' ' -f 2 | uniq
+}
+
+# Prints the environment for this interpreter, with what the tests need and the wheel as somebody installs it.
+environment() {
+  local venv
+  venv=$target/sdk-python-$("$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  if ! cmp -s sdk/python/requirements.txt "$venv/pinned"; then
+    rm -rf "$venv"
+    "$1" -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r sdk/python/requirements.txt
+    cp sdk/python/requirements.txt "$venv/pinned"
+  fi
+  local pip=("$venv/bin/pip" --quiet --disable-pip-version-check)
+  "${pip[@]}" wheel --no-deps --no-build-isolation -w "$target/wheels" sdk/python
+  "${pip[@]}" install --no-deps --force-reinstall "$target"/wheels/stepwell-*.whl
+  echo "$venv"
+}
+
+# Starts a PostgreSQL that ends with this script, and sets SDK_TEST_DATABASE.
+database() {
+  local bin as=()
+  bin=$(dirname "$(command -v initdb || ls -d /usr/lib/postgresql/*/bin/initdb | sort -V | tail -n 1)")
+  cluster=$(mktemp -d)
+  # PostgreSQL refuses to run as root.
+  if [ "$(id -u)" = 0 ]; then
+    chown postgres "$cluster"
+    as=(runuser -u postgres --)
+  fi
+  stop=("${as[@]}" "$bin/pg_ctl" -D "$cluster/data" -m immediate -s stop)
+  trap '"${stop[@]}"; rm -rf "$cluster"' EXIT
+  (
+    cd "$cluster"
+    "${as[@]}" "$bin/initdb" -D "$cluster/data" -N -A trust -U postgres >"$cluster/log"
+    "${as[@]}" "$bin/pg_ctl" -D "$cluster/data" -s -w -l "$cluster/data/log" -o "-c listen_addresses= -k $cluster" start
+  )
+  export SDK_TEST_DATABASE="postgres://postgres@${cluster//\//%2F}/postgres"
+}
+
 case ${1:-} in
   python)
-    venv=$target/sdk-python
-    if ! cmp -s sdk/python/requirements.txt "$venv/pinned"; then
-      rm -rf "$venv"
-      python3 -m venv "$venv"
-      "$venv/bin/pip" install --quiet --disable-pip-version-check -r sdk/python/requirements.txt
-      cp sdk/python/requirements.txt "$venv/pinned"
-    fi
-    # As somebody installs it: from the wheel, not from the sources.
-    "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w "$target/wheels" sdk/python
-    "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$target"/wheels/stepwell-*.whl
-    cd sdk/python
-    "$venv/bin/mypy"
-    "$venv/bin/pytest" -q
+    mapfile -t pythons < <(interpreters)
+    for python in "${pythons[@]}"; do
+      "$python" --version
+      venv=$(environment "$python")
+      (cd sdk/python && "$venv/bin/mypy" && "$venv/bin/pytest" -q)
+    done
+    database
+    (cd sdk/python && "$venv/bin/pytest" -q tests/test_client.py)
     ;;
   typescript)
     packages sdk/typescript
     npm --prefix sdk/typescript test --silent
+    database
+    (cd sdk/typescript && node --test dist/test/client.test.js)
     ;;
   editor)
     packages editors/vscode

@@ -132,6 +132,7 @@ def parts():
     yield Part("planted bugs: all apply", ["python3", "scripts/planted.py", "--check"])
     for name, what in [("SDK for Python", "python"), ("SDK for TypeScript", "typescript"), ("editor", "editor")]:
         yield Part(name, ["bash", "scripts/clients.sh", what], env=binary)
+    yield Part("quickstarts of the SDKs", ["bash", "scripts/quickstarts.sh"], env=binary)
 
 
 class Lanes:
