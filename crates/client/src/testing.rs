@@ -115,6 +115,8 @@ fn play(binary: &Path, home: &Path, case: &Value) -> Result<Played, Error> {
 pub struct Settings {
     /// The binary that serves.
     pub binary: Option<PathBuf>,
+    /// Its configuration, in YAML or JSON.
+    pub config: Option<String>,
     /// Variables for its environment, such as `STEPWELL_DATABASE`.
     pub environment: Vec<(String, String)>,
 }
@@ -150,6 +152,11 @@ impl ThrowAwayServer {
         let mut command = Command::new(&binary);
         command.args(["serve", "--listen", &self.listen]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
         command.env_remove("STEPWELL_URL").env_remove("STEPWELL_KEY").env("STEPWELL_DATA", self.data());
+        if let Some(config) = &self.settings.config {
+            let file = self.home.path().join("stepwell.yaml");
+            std::fs::write(&file, config).map_err(|error| failed(&error))?;
+            command.arg("--config").arg(file);
+        }
         command.envs(self.settings.environment.iter().map(|(name, value)| (name, value)));
         let mut process = command.spawn().map_err(|error| failed(&format!("{}: {error}", binary.display())))?;
         let mut line = String::new();

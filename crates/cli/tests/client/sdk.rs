@@ -40,7 +40,7 @@ fn binary() -> Option<PathBuf> {
 fn check<A: Future<Output = Result<(), Error>>>(test: impl FnOnce(Client, ThrowAwayServer) -> A) {
     let at = TestStore::new();
     let environment = at.environment().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-    let server = ThrowAwayServer::with(Settings { binary: binary(), environment }).unwrap();
+    let server = ThrowAwayServer::with(Settings { binary: binary(), environment, ..Settings::default() }).unwrap();
     let client = server.client().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     runtime.block_on(test(client, server)).unwrap();
@@ -53,6 +53,13 @@ output: '{{tasks.say.body.text}}'
 
 fn patient() -> RunOptions {
     RunOptions { timeout: Some(stepwell_testing::PATIENCE), ..RunOptions::default() }
+}
+
+#[test]
+fn a_server_that_does_not_start_says_why() {
+    let settings = Settings { binary: binary(), config: Some("lisen: x".into()), ..Settings::default() };
+    let Err(error) = ThrowAwayServer::with(settings) else { panic!("it started") };
+    assert!(error.to_string().contains("did you mean `listen`"), "{error}");
 }
 
 #[test]
