@@ -39,7 +39,7 @@ VERBOSE = ["abuse", "chaos", "kill", "power_cut", "properties", "simulation"]
 # Suites that run on either store, and so on PostgreSQL too.
 EITHER_STORE = [
     "running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript", "mcp (cli)", "gates",
-    "identity", "nodes", "notify",
+    "identity", "nodes", "notify", "embedded",
 ]
 
 
@@ -147,6 +147,7 @@ def parts():
     ]
     for name, what in clients:
         yield Part(name, ["bash", "scripts/clients.sh", what], env=binary)
+    yield Part("quickstarts of the SDKs", ["bash", "scripts/quickstarts.sh"], env=binary)
 
 
 class Lanes:

@@ -15,9 +15,14 @@ BUILT = Path(__file__).resolve().parents[3] / "target" / "debug" / "stepwell"
 os.environ.setdefault("STEPWELL_BINARY", str(BUILT))
 
 
+#: A database for the server that tests share, in place of the embedded store.
+DATABASE = os.environ.get("SDK_TEST_DATABASE")
+
+
 @pytest.fixture(scope="session")
 def running() -> Iterator[ThrowAwayServer]:
-    with ThrowAwayServer() as server:
+    key = {"STEPWELL_MASTER_KEY": "5a" * 32}
+    with ThrowAwayServer(environment={"STEPWELL_DATABASE": DATABASE, **key} if DATABASE else {}) as server:
         yield server
 
 

@@ -14,13 +14,14 @@ from stepwell.testing import simulate
 
 
 def check(workflow: Workflow) -> None:
-    """What is printed passes ``stepwell check``, and is the definition."""
+    """What is printed passes ``stepwell check``, is the definition, and loads back."""
     text = workflow.to_yaml()
     done = subprocess.run(
         [os.environ["STEPWELL_BINARY"], "check", "-"], input=text, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{text}"
     assert yaml.safe_load(text) == workflow.to_dict()
+    assert Workflow.load(yaml.safe_load(text)).to_dict() == workflow.to_dict()
 
 
 def order() -> Workflow:
@@ -79,6 +80,41 @@ def test_bodies_see_what_is_around_them() -> None:
     assert definition["tasks"]["send"]["needs"] == ["people"]
     assert definition["tasks"]["send"]["tasks"]["mail"]["needs"] == ["text"]
     check(mailing)
+
+
+def test_a_saga_undoes_what_was_done() -> None:
+    trip = Workflow("trip")
+    hotel = trip.tool("hotel", "book_hotel", {"city": trip.input.city}, retries=1)
+    flight = trip.tool("flight", "book_flight", {"after": hotel.body.id}, retries=1)
+    undone = (hotel.status == "success") & (flight.status != "success")
+    undo = trip.tool("cancel hotel", "cancel_hotel", {"id": hotel.body.id}, if_=undone)
+    trip.output = {"flight": flight.body.id.default(None), "undone": undo.status}
+    check(trip)
+    calls = {"hotel": {"body": {"id": "h1"}}, "flight": {"status": 409}, "cancel hotel": {"body": {}}}
+    run = simulate(trip.to_dict(), {"city": "Oslo"}, calls=calls)
+    assert (run.status, run.path) == ("completed", ["hotel", "flight", "cancel hotel"])
+    assert run.output == {"flight": None, "undone": "success"}
+    booked = simulate(trip.to_dict(), {"city": "Oslo"}, calls={**calls, "flight": {"body": {"id": "f1"}}})
+    assert booked.output == {"flight": "f1", "undone": "skipped"}
+
+
+def test_a_definition_in_yaml_loads_and_can_be_changed(client: Client) -> None:
+    text = """
+name: loaded
+tasks:
+  first: {tool: echo, args: {n: "{{input.n}}"}}   # written by hand
+  each: {needs: first, for_each: [1, 2], tasks: {one: {tool: echo, args: {n: "{{item}}"}}}}
+"""
+    client.define(text)
+    loaded = Workflow.load(client.workflow("loaded")["definition"])
+    assert loaded.to_dict()["tasks"]["each"]["needs"] == ["first"]
+    loaded.output = {"n": loaded["first"].body.n}
+    client.define(loaded.to_yaml(), name="loaded")
+    assert client.run("loaded", {"n": 3}, timeout=30)["output"] == {"n": 3}
+    with pytest.raises(BuildError, match="no step 'second'"):
+        loaded["second"]
+    with pytest.raises(BuildError, match="tasks dialect"):
+        Workflow.load({"name": "flow", "flow": {}})
 
 
 def test_mistakes_are_found_while_building() -> None:

@@ -167,6 +167,29 @@ export class Steps {
     return this.step(name, { for_each: items, tasks: inner, ...options });
   }
 
+  /** A step by its name. */
+  get(name: string): Ref {
+    if (!this.#steps.has(name)) {
+      throw new BuildError(`there is no step ${JSON.stringify(name)}`);
+    }
+    return ref((ref("tasks")[name] as Ref)[TEXT], name);
+  }
+
+  /** @internal */
+  fill(tasks: Record<string, Fields>): void {
+    for (const [name, task] of Object.entries(tasks)) {
+      const { needs, tasks: body, ...fields } = task;
+      const listed = typeof needs === "string" ? [needs] : Array.isArray(needs) ? needs : [];
+      const step: Fields = { ...fields, needs: listed };
+      if (body !== undefined) {
+        const inner = new Steps();
+        inner.fill(body as Record<string, Fields>);
+        step["tasks"] = inner;
+      }
+      this.#steps.set(name, step);
+    }
+  }
+
   /** @internal */
   written(around: ReadonlySet<string> = new Set()): Record<string, Fields> {
     const known = new Set(this.#steps.keys());
@@ -212,6 +235,20 @@ export class Workflow extends Steps {
     const { output, ...rest } = fields;
     this.output = output;
     this.#fields = defined(rest);
+  }
+
+  /**
+   * A definition in the tasks dialect: `(await client.workflow(name)).definition`, or what a parser of YAML returned.
+   * `workflow.get("charge")` is a step of it.
+   */
+  static load(definition: Json): Workflow {
+    const { name, tasks, ...fields } = (definition ?? {}) as Fields;
+    if (typeof name !== "string" || tasks === null || typeof tasks !== "object") {
+      throw new BuildError("this is not a definition in the tasks dialect");
+    }
+    const workflow = new Workflow(name, fields);
+    workflow.fill(tasks as Record<string, Fields>);
+    return workflow;
   }
 
   /** The definition, for `Client.define` and `simulate`. */

@@ -3,7 +3,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -15,6 +15,15 @@ export type { SimulateOptions, Simulated } from "./simulate.js";
 
 const PATIENCE = 30_000;
 
+export interface ServerOptions {
+  /** The binary that serves: by default `STEPWELL_BINARY`, else `stepwell` on the path. */
+  binary?: string;
+  /** Its configuration, in YAML or JSON. */
+  config?: string;
+  /** Variables for its environment, such as `STEPWELL_DATABASE`. */
+  environment?: Record<string, string>;
+}
+
 /** A server on a directory of its own, which goes away with it. */
 export class ThrowAwayServer {
   url = "";
@@ -22,20 +31,26 @@ export class ThrowAwayServer {
   #listen = "127.0.0.1:0";
 
   private constructor(
-    readonly binary: string,
+    readonly options: ServerOptions,
     readonly home: string,
   ) {}
 
-  /** `binary` defaults to `STEPWELL_BINARY`, else to `stepwell` on the path. */
-  static async start(binary = process.env["STEPWELL_BINARY"] || "stepwell"): Promise<ThrowAwayServer> {
-    const server = new ThrowAwayServer(binary, await mkdtemp(join(tmpdir(), "stepwell-")));
+  static async start(options: ServerOptions = {}): Promise<ThrowAwayServer> {
+    const server = new ThrowAwayServer(options, await mkdtemp(join(tmpdir(), "stepwell-")));
     try {
+      if (options.config !== undefined) {
+        await writeFile(server.#configuration, options.config);
+      }
       await server.start();
     } catch (error) {
       await rm(server.home, { recursive: true, force: true });
       throw error;
     }
     return server;
+  }
+
+  get #configuration(): string {
+    return join(this.home, "stepwell.yaml");
   }
 
   get data(): string {
@@ -52,10 +67,14 @@ export class ThrowAwayServer {
 
   /** Starts the server, again after `kill`, on the same address and directory. */
   async start(): Promise<void> {
-    const env: NodeJS.ProcessEnv = { ...process.env, STEPWELL_DATA: this.data };
+    const { binary, config, environment } = this.options;
+    const env: NodeJS.ProcessEnv = { ...process.env, ...environment, STEPWELL_DATA: this.data };
     delete env["STEPWELL_URL"];
     delete env["STEPWELL_KEY"];
-    const child = spawn(this.binary, ["serve", "--listen", this.#listen], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const file = config === undefined ? [] : ["--config", this.#configuration];
+    const command = ["serve", "--listen", this.#listen, ...file];
+    const stdio: ["ignore", "pipe", "pipe"] = ["ignore", "pipe", "pipe"];
+    const child = spawn(binary ?? (process.env["STEPWELL_BINARY"] || "stepwell"), command, { env, stdio });
     this.#process = child;
     let log = "";
     child.stderr.on("data", (chunk: Buffer) => (log = (log + chunk.toString()).slice(-10_000)));

@@ -5,7 +5,9 @@ import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { BuildError, Workflow, and, eq, ne, not, orElse, ref } from "../src/build.js";
 import { simulate } from "../src/testing.js";
-import { BINARY } from "./harness.js";
+import { BINARY, shared } from "./harness.js";
+
+const running = shared();
 
 /** What is printed passes `stepwell check`, and means the same as the object. */
 function check(workflow: Workflow): void {
@@ -14,6 +16,7 @@ function check(workflow: Workflow): void {
   assert.match(found, /: ok: /, text);
   const drawn = (input: string) => execFileSync(BINARY, ["graph", "-", "--json"], { input, encoding: "utf8" });
   assert.equal(drawn(text), drawn(JSON.stringify(workflow)));
+  assert.deepEqual(Workflow.load(workflow.toJSON()).toJSON(), workflow.toJSON());
 }
 
 function order(): Workflow {
@@ -72,6 +75,32 @@ test("bodies see what is around them", () => {
   assert.deepEqual(tasks["send"].needs, ["people"]);
   assert.deepEqual(tasks["send"].tasks.mail.needs, ["text"]);
   check(mailing);
+});
+
+test("a saga undoes what was done", async () => {
+  const trip = new Workflow("trip");
+  const hotel = trip.tool("hotel", "book_hotel", { city: trip.input.city }, { retries: 1 });
+  const flight = trip.tool("flight", "book_flight", { after: hotel.body.id }, { retries: 1 });
+  const undone = and(eq(hotel.status, "success"), ne(flight.status, "success"));
+  const undo = trip.tool("cancel hotel", "cancel_hotel", { id: hotel.body.id }, { if: undone });
+  trip.output = { undone: undo.status };
+  check(trip);
+  const calls = { hotel: { body: { id: "h1" } }, flight: { status: 409 }, "cancel hotel": { body: {} } };
+  const run = await simulate(trip.toJSON(), { city: "Oslo" }, { calls, binary: BINARY });
+  assert.deepEqual([run.status, run.path], ["completed", ["hotel", "flight", "cancel hotel"]]);
+  assert.deepEqual(run.output, { undone: "success" });
+});
+
+test("a definition in YAML loads and can be changed", async () => {
+  const client = await (await running()).client();
+  const each = "{needs: first, for_each: [1, 2], tasks: {one: {tool: echo, args: {n: '{{item}}'}}}}";
+  await client.define(`name: loaded\ntasks:\n  first: {tool: echo, args: {n: 3}}\n  each: ${each} # by hand\n`);
+  const loaded = Workflow.load((await client.workflow("loaded")).definition);
+  loaded.output = { n: loaded.get("first").body.n };
+  await client.define(loaded.toYaml(), { name: "loaded" });
+  assert.deepEqual((await client.run("loaded", {}, { timeout: 30_000 })).output, { n: 3 });
+  assert.throws(() => loaded.get("second"), /no step "second"/);
+  assert.throws(() => Workflow.load({ name: "flow", flow: {} }), /tasks dialect/);
 });
 
 test("mistakes are found while building", () => {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { type Approval, Client, ConnectionFailed, type Event, Problem, TimedOut } from "../src/index.js";
 import { collect, shared, startServer, unique } from "./harness.js";
 
-const server = shared();
+const server = shared(process.env["SDK_TEST_DATABASE"]);
 const connect = async () => (await server()).client();
 
 function echo(name: string) {

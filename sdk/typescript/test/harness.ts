@@ -8,14 +8,16 @@ const BUILT = fileURLToPath(new URL("../../../../target/debug/stepwell", import.
 export const BINARY = process.env["STEPWELL_BINARY"] || BUILT;
 
 export function startServer(): Promise<ThrowAwayServer> {
-  return ThrowAwayServer.start(BINARY);
+  return ThrowAwayServer.start({ binary: BINARY });
 }
 
-/** One server for all tests of a file. */
-export function shared(): () => Promise<ThrowAwayServer> {
+/** One server for all tests of a file, on this database or on the embedded store. */
+export function shared(database?: string): () => Promise<ThrowAwayServer> {
   let running: Promise<ThrowAwayServer> | undefined;
   after(async () => (await running)?.stop());
-  return () => (running ??= startServer());
+  const key = { STEPWELL_MASTER_KEY: "5a".repeat(32) };
+  const environment = database === undefined ? {} : { STEPWELL_DATABASE: database, ...key };
+  return () => (running ??= ThrowAwayServer.start({ binary: BINARY, environment }));
 }
 
 let numbers = 0;

@@ -3,9 +3,9 @@
 use super::Client;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{Response, Url};
 use serde_json::Value;
+use stepwell_client::reqwest::header::{ACCEPT, CONTENT_TYPE};
+use stepwell_client::reqwest::{Error, Method, Response};
 
 /// The headers of an MCP message: the protocol version, and the method and name that intermediaries route by.
 #[derive(Clone, Default, Debug)]
@@ -16,19 +16,14 @@ pub struct McpHeaders {
 }
 
 impl Client {
-    pub async fn send_mcp(&self, head: &McpHeaders, message: &Value) -> Result<Response, reqwest::Error> {
-        let mut url: Url = self.base();
-        url.set_path("/mcp");
-        let mut request = self.http.post(url).header(CONTENT_TYPE, "application/json");
+    pub async fn send_mcp(&self, head: &McpHeaders, message: &Value) -> Result<Response, Error> {
+        let mut request = self.0.request(Method::POST, "/mcp").header(CONTENT_TYPE, "application/json");
         request = request.header(ACCEPT, "application/json, text/event-stream");
         if let Some(version) = &head.version {
             request = request.header("mcp-protocol-version", version).header("mcp-method", &head.method);
         }
         if let Some(name) = &head.name {
             request = request.header("mcp-name", encoded(name));
-        }
-        if let Some(key) = &self.key {
-            request = request.bearer_auth(key);
         }
         request.body(message.to_string()).send().await
     }

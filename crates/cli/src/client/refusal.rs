@@ -2,8 +2,9 @@
 
 use crate::commands::Exit;
 use std::fmt;
+use stepwell_client::{Fault, Problem};
 use stepwell_engine::Error;
-use stepwell_server::view::{FaultView, ProblemView};
+use stepwell_server::view::FaultView;
 
 #[derive(Debug)]
 pub struct Refusal {
@@ -11,8 +12,6 @@ pub struct Refusal {
     /// A stable word for programs.
     code: String,
     text: String,
-    /// The same request may succeed later.
-    transient: bool,
     faults: Vec<FaultView>,
 }
 
@@ -23,16 +22,7 @@ impl Refusal {
     }
 
     pub fn coded(exit: Exit, code: &str, text: impl Into<String>) -> Refusal {
-        Refusal { exit, code: code.into(), text: text.into(), transient: false, faults: Vec::new() }
-    }
-
-    /// No server answered.
-    pub fn unreachable(text: impl Into<String>) -> Refusal {
-        Refusal { transient: true, ..Refusal::coded(Exit::Failed, "unreachable", text) }
-    }
-
-    pub fn is_transient(error: &anyhow::Error) -> bool {
-        error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.transient)
+        Refusal { exit, code: code.into(), text: text.into(), faults: Vec::new() }
     }
 
     /// Whether a command failed because something it names does not exist.
@@ -89,70 +79,55 @@ impl From<Error> for Refusal {
     }
 }
 
-impl From<ProblemView> for Refusal {
-    fn from(problem: ProblemView) -> Refusal {
-        let exit = match (problem.status, problem.code.as_str()) {
-            (400 | 401 | 404 | 413 | 421 | 422, _) | (409, "exists" | "idempotency-key-reused") => Exit::BadInput,
-            _ => Exit::Failed,
-        };
-        let transient = matches!(problem.status, 429 | 500..);
-        let mut text = problem.detail.clone();
-        // The detail may already contain the message.
-        let more = problem.errors.iter().filter(|fault| !problem.detail.contains(&fault.message));
-        more.for_each(|fault| text.push_str(&format!("\n  {}", line(fault))));
-        if let Some(now) = problem.status_now {
-            text.push_str(&format!(" (it is {now})"));
+impl From<stepwell_client::Error> for Refusal {
+    fn from(error: stepwell_client::Error) -> Refusal {
+        use stepwell_client::Error as Client;
+        let text = error.to_string();
+        match error {
+            Client::Problem(problem) => {
+                let faults = problem.errors.iter().map(fault).collect();
+                Refusal { faults, ..Refusal::coded(exit(&problem), &problem.code, text) }
+            }
+            Client::ConnectionFailed { .. } => Refusal::coded(Exit::Failed, "unreachable", text),
+            Client::Invalid(_) => Refusal::new(Exit::BadInput, text),
+            _ => Refusal::new(Exit::Failed, text),
         }
-        if let (500.., Some(request)) = (problem.status, problem.request_id) {
-            text.push_str(&format!(" (request {request} in the server's log)"));
-        }
-        Refusal { exit, code: problem.code, text, transient, faults: problem.errors }
     }
 }
 
-fn line(fault: &FaultView) -> String {
-    let place = match (fault.line, fault.column) {
-        (Some(line), Some(column)) => format!("{line}:{column}: "),
-        (Some(line), None) => format!("{line}: "),
-        (None, _) => String::new(),
-    };
-    let path = if fault.path.is_empty() { String::new() } else { format!("{}: ", fault.path) };
-    let hint = fault.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-    let code = fault.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
-    format!("{place}{path}{}{hint}{code}", fault.message)
+fn exit(problem: &Problem) -> Exit {
+    match (problem.status, problem.code.as_str()) {
+        (400 | 401 | 404 | 413 | 421 | 422, _) | (409, "exists" | "idempotency-key-reused") => Exit::BadInput,
+        _ => Exit::Failed,
+    }
+}
+
+fn fault(fault: &Fault) -> FaultView {
+    FaultView {
+        path: fault.path.clone(),
+        message: fault.message.clone(),
+        code: fault.code.clone(),
+        hint: fault.hint.clone(),
+        line: fault.line,
+        column: fault.column,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn problem(status: u16, code: &str) -> ProblemView {
-        ProblemView { status, code: code.into(), detail: "no".into(), ..ProblemView::default() }
-    }
-
     #[test]
     fn bad_input_and_temporary_refusals_have_different_exit_codes() {
-        let check = |status, code: &str, exit| assert_eq!(Refusal::from(problem(status, code)).exit, exit, "{code}");
+        let check = |status: u16, code: &str, expected| {
+            let body = serde_json::json!({"status": status, "code": code, "detail": "no"});
+            assert_eq!(exit(&serde_json::from_value(body).unwrap()), expected, "{code}");
+        };
         check(404, "not-found", Exit::BadInput);
         check(422, "invalid-input", Exit::BadInput);
         check(409, "exists", Exit::BadInput);
         check(409, "run-finished", Exit::Failed);
         check(403, "forbidden", Exit::Failed);
         check(503, "unavailable", Exit::Failed);
-    }
-
-    #[test]
-    fn every_fault_is_listed() {
-        let fault = |path: &str, line| FaultView {
-            path: path.into(),
-            message: "bad".into(),
-            code: Some("x".into()),
-            line,
-            column: line,
-            ..FaultView::default()
-        };
-        let errors = vec![fault("a.b", Some(3)), fault("", None)];
-        let text = Refusal::from(ProblemView { errors, ..problem(422, "invalid-definition") }).to_string();
-        assert_eq!(text, "no\n  3:3: a.b: bad [x]\n  bad [x]");
     }
 }

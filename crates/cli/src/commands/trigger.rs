@@ -4,7 +4,7 @@ use super::run::Progress;
 use super::watch::{Watching, follow};
 use super::{Exit, document};
 use crate::backend::{RunRef, with_server};
-use crate::client::{Call, Client, Target};
+use crate::client::{Call, Client, Created, Target};
 use crate::describe::instant;
 use crate::draw::plain;
 use crate::input;
@@ -78,7 +78,7 @@ pub fn trigger(args: TriggerArgs) -> anyhow::Result<Exit> {
         let call = Call::post(&path).json(input).query("label", label);
         let call = call.query("at", args.when.clone()).query("delay", args.delay.clone());
         let call = call.header("idempotency-key", args.key.as_deref())?;
-        let (run, new) = client.created(call).await?;
+        let Created { data: run, is_new: new } = client.created(call).await?;
         args.then.run(client, Start { run, new, limit, option: args.at.option() }).await
     })
 }
@@ -94,7 +94,7 @@ pub fn rerun(args: RerunArgs) -> anyhow::Result<Exit> {
             Some(input) => call.json(input),
             None => call,
         };
-        let (run, new) = client.created(call).await?;
+        let Created { data: run, is_new: new } = client.created(call).await?;
         args.then.run(client, Start { run, new, limit, option: args.at.option() }).await
     })
 }

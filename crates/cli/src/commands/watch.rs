@@ -4,7 +4,7 @@
 use super::run::{Output, Progress, ShownFact, Steps, result};
 use super::{Exit, document};
 use crate::backend::{RunRef, with_server};
-use crate::client::{Client, Next, Stream, Target};
+use crate::client::{Client, Next, Refusal, Target};
 use crate::describe;
 use crate::embedded::Ended;
 use crate::signals::Signals;
@@ -87,7 +87,7 @@ pub async fn follow(client: &Client, run: &str, mut watching: Watching) -> anyho
 
 async fn stream_to_end(client: &Client, run: &str, watching: &mut Watching) -> anyhow::Result<Stopped> {
     let mut signals = Signals::listen()?;
-    let mut stream = Stream::new(client, run, watching.after);
+    let mut stream = client.stream(run, watching.after);
     let mut steps = Steps::default();
     let progress = &mut watching.progress;
     let limit = tokio::time::sleep(watching.limit.unwrap_or(Duration::MAX));
@@ -99,7 +99,7 @@ async fn stream_to_end(client: &Client, run: &str, watching: &mut Watching) -> a
             progress.draw(&steps.active, &[String::new()], SystemClock.now());
             let tick = if progress.moves() { TICK } else { Duration::MAX };
             tokio::select! {
-                next = &mut next => break next?,
+                next = &mut next => break next.map_err(Refusal::from)?,
                 () = signals.next() => return Ok(Stopped::Interrupted),
                 () = &mut limit => return Ok(Stopped::TimedOut),
                 () = tokio::time::sleep(tick) => {}

@@ -13,6 +13,7 @@ mod harness;
 mod ids;
 mod lost;
 mod people;
+mod sdk;
 mod served;
 mod shape;
 mod start;

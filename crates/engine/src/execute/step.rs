@@ -145,6 +145,12 @@ impl Kinds {
         self
     }
 
+    /// Without this kind: definitions that use it are refused.
+    pub fn without(mut self, name: &str) -> Kinds {
+        self.kinds.remove(name);
+        self
+    }
+
     pub fn get(&self, name: &str) -> Option<&Arc<dyn StepKind>> {
         self.kinds.get(name)
     }

@@ -190,6 +190,21 @@ class Steps:
         body(inner)
         return self.step(name, for_each=items, tasks=inner, **fields)
 
+    def __getitem__(self, name: str) -> Step:
+        """A step by its name."""
+        if name not in self._steps:
+            raise BuildError(f"there is no step {name!r}")
+        return Step(name)
+
+    def _load(self, tasks: Mapping[str, Json]) -> None:
+        for name, task in tasks.items():
+            fields = dict(task)
+            needs, body = fields.pop("needs", None) or [], fields.pop("tasks", None)
+            if body is not None:
+                fields["tasks"] = Steps()
+                fields["tasks"]._load(body)
+            self._steps[name] = {"needs": [needs] if isinstance(needs, str) else list(needs), **fields}
+
     def _written(self, around: frozenset[str] = frozenset()) -> dict[str, Json]:
         known = frozenset(self._steps)
         tasks = {}
@@ -217,6 +232,20 @@ class Workflow(Steps):
         #: The result of the run.
         self.output: Json = fields.pop("output", None)
         self._fields = fields
+
+    @classmethod
+    def load(cls, definition: Mapping[str, Json]) -> Workflow:
+        """A definition in the tasks dialect: ``Client.workflow(name)["definition"]``, or what a parser of YAML returned.
+
+        ``workflow["charge"]`` is a step of it.
+        """
+        fields = dict(definition)
+        if "name" not in fields or not isinstance(fields.get("tasks"), Mapping):
+            raise BuildError("this is not a definition in the tasks dialect")
+        name, tasks = fields.pop("name"), fields.pop("tasks")
+        workflow = cls(name, **fields)
+        workflow._load(tasks)
+        return workflow
 
     def to_dict(self) -> dict[str, Json]:
         """The definition, for ``Client.define`` and ``simulate``."""

@@ -3,13 +3,13 @@
 use super::elicitation;
 use super::host::Host;
 use crate::client::{McpHeaders, Parser};
-use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
+use stepwell_client::reqwest::header::CONTENT_TYPE;
 use stepwell_server::view::ProblemView;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
