@@ -5,11 +5,14 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
-use stepwell_core::run::{Phase, Row, StepState, WaitingFor, error};
+use stepwell_core::event::Failure;
+use stepwell_core::run::{Phase, Row, StepState, Waiting, WaitingFor, error};
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
-use stepwell_store::{RunRow, StepRow};
+use stepwell_store::{DefinitionRow, LoadedRun, RunRow, StepRow};
 
+/// The statuses of runs.
+pub const STATUSES: [&str; 7] = ["queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
 /// The status of an attempt that never reported.
 const LOST: &str = "lost";
 
@@ -148,6 +151,46 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
         tasks: tasks.collect(),
         generation: run.generation,
         version: live.version.0,
+        labels: row.labels.clone(),
+        erased_at: row.erased,
+        test: row.test,
+        parent: None,
+    }
+}
+
+/// The view of a run whose state or definition cannot be read.
+pub fn unread(stored: &LoadedRun, definition: Option<DefinitionRow>, why: &str) -> RunView {
+    let row = &stored.row;
+    let known = definition.map(|row| (row.workflow, row.name, row.version));
+    let (workflow_id, workflow, workflow_version) = known.unwrap_or_default();
+    let ended = row.finished.is_some();
+    let waits = WaitingFor {
+        step: String::new(),
+        what: Waiting::Unreadable,
+        since: None,
+        until: None,
+        moved_on_by: "a person who cancels the run, or an operator who repairs the database",
+        message: Some(why.into()),
+    };
+    RunView {
+        id: row.public.as_str().into(),
+        workflow_id,
+        workflow,
+        workflow_version,
+        workflow_deleted_at: None,
+        status: STATUSES.into_iter().find(|status| *status == row.status).unwrap_or_default(),
+        created_by: row.by.clone(),
+        created_at: row.created,
+        started_at: row.started,
+        finished_at: row.finished,
+        input: Value::Null,
+        output: None,
+        error: ended.then(|| error(&Failure::new("unreadable", why))),
+        waiting_for: if ended { Vec::new() } else { vec![waits] },
+        warnings: Vec::new(),
+        tasks: Vec::new(),
+        generation: 0,
+        version: stored.version.0,
         labels: row.labels.clone(),
         erased_at: row.erased,
         test: row.test,
