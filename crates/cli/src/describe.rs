@@ -73,6 +73,7 @@ pub fn waiting(waiting: &view::Waiting) -> String {
         "verdict" => "waits for a verdict on whether its call happened",
         "child" => "waits for a child run",
         "quarantine" => "is quarantined",
+        "unreadable" => "cannot be read",
         // A newer server may have more kinds.
         other => other,
     };

@@ -148,6 +148,8 @@ impl fmt::Display for Problem {
 pub struct Fault {
     /// Where it is, such as `tasks.send.needs[0]`.
     pub path: String,
+    /// The same place as a JSON Pointer, such as `/tasks/send/needs/0`.
+    pub pointer: String,
     /// What is wrong.
     pub message: String,
     /// Stable, for programs.

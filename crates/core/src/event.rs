@@ -47,10 +47,11 @@ pub enum Event {
         /// Progress that the next attempt resumes from, if this one has begun.
         note: Option<Arc<Value>>,
     },
-    /// The node that ran the attempt was lost.
+    /// The node that ran the attempt is gone. `stopped`: in an orderly way, so the attempt cannot be why.
     Lost {
         at: At,
         attempt: u32,
+        stopped: bool,
     },
     Timer(Timer),
     /// A call to a wait's URL.

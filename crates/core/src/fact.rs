@@ -220,6 +220,8 @@ pub enum Wait {
 pub enum Reason {
     Retry,
     WorkerLost,
+    /// The node stopped in an orderly way before the attempt had ended.
+    WorkerStopped,
     /// A person decided that the call did not happen.
     Asked,
     /// The call was held until someone approved it.

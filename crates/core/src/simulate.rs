@@ -212,7 +212,7 @@ impl<'g> World<'g> {
     /// Feeds the loss of an executor's node.
     pub fn lose(&mut self, at: At, attempt: u32) -> Fed {
         self.running.remove(&(at, attempt));
-        self.feed(Event::Lost { at, attempt })
+        self.feed(Event::Lost { at, attempt, stopped: false })
     }
 
     /// Discards the state and rebuilds it from the log alone; it must be the same.

@@ -116,6 +116,7 @@ impl Peer for Rooms {
         if hint.ready {
             self.executor.slots.left_elsewhere();
         }
+        hint.freed.into_iter().for_each(|org| self.runner.place_freed(org, None));
         for run in hint.runs {
             if !self.runner.mailboxes.running(run).is_empty() {
                 self.runner.send(run, Message::Reconcile);
@@ -129,7 +130,7 @@ impl Peer for Rooms {
         self.access.forget_all_epochs();
         let mut runs: Vec<RunId> = self.runner.mailboxes.executing().into_iter().map(|(run, _)| run).collect();
         runs.dedup();
-        self.hint(Hint { runs, orgs: Vec::new(), ready: true });
+        self.hint(Hint { runs, ready: true, ..Hint::default() });
     }
 
     async fn check_ends(&self) {

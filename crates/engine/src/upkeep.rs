@@ -160,9 +160,21 @@ async fn recover_orphans(rooms: &Arc<Rooms>, owned: &mut OwnedRuns<'_>) -> Resul
         let page = rooms.cluster.store.orphans(after, BATCH).await?;
         let Some(last) = page.last() else { return Ok(()) };
         after = Some((last.run, last.key.clone()));
-        let lost = page.into_iter().filter(|work| owned.includes(work.run));
-        ask_all(rooms, lost.map(|work| (work.run, Message::Lost { key: work.key }))).await;
+        // Read after the orphans: a node that is gone by then does not come back.
+        let crashed = held_at_crashes(rooms).await?;
+        let lost = page.into_iter().map(|work| (work.run, work.key)).filter(|(run, _)| owned.includes(*run));
+        let lost = lost.map(|attempt| (!crashed.contains(&attempt), attempt));
+        ask_all(rooms, lost.map(|(stopped, (run, key))| (run, Message::Lost { key, stopped }))).await;
     }
+}
+
+/// The attempts of nodes that crashed. Those of nodes that stopped in an orderly way are not among them.
+async fn held_at_crashes(rooms: &Rooms) -> Result<BTreeSet<(RunId, WorkKey)>, Error> {
+    let mut attempts = BTreeSet::new();
+    for node in recovery::crashed(&rooms.runner).await? {
+        attempts.extend(rooms.cluster.store.held(node).await?.into_iter().map(|work| (work.run, work.key)));
+    }
+    Ok(attempts)
 }
 
 /// Sends all messages, then waits for the replies.

@@ -81,4 +81,6 @@ pub struct Hint {
     pub orgs: Vec<OrgId>,
     /// There is ready work for other nodes.
     pub ready: bool,
+    /// Organisations that have a run less: another may start.
+    pub freed: Vec<OrgId>,
 }

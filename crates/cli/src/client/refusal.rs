@@ -105,6 +105,7 @@ fn exit(problem: &Problem) -> Exit {
 fn fault(fault: &Fault) -> FaultView {
     FaultView {
         path: fault.path.clone(),
+        pointer: fault.pointer.clone(),
         message: fault.message.clone(),
         code: fault.code.clone(),
         hint: fault.hint.clone(),

@@ -5,12 +5,13 @@ use crate::draw::plain;
 use crate::home::Data;
 use crate::{embedded, logging};
 use anyhow::{Context, bail};
+use async_trait::async_trait;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use stepwell_core::time::Time;
-use stepwell_engine::doctor::{self, Export, FileCheck};
+use stepwell_engine::doctor::{self, Export, FileCheck, Lines};
 use stepwell_engine::{Clock, SystemClock};
 
 #[derive(clap::Args)]
@@ -79,15 +80,23 @@ async fn export(args: ExportArgs) -> anyhow::Result<Exit> {
         None => None,
     };
     let home = args.data.open_to_look().await?;
-    let mut out: Box<dyn Write + Send> = match &args.to {
+    let mut out = Out(match &args.to {
         Some(path) => Box::new(BufWriter::new(create(path)?)),
         None => Box::new(BufWriter::new(std::io::stdout())),
-    };
-    let mut write = |line: &str| writeln!(out, "{line}");
-    let rows = Export::new(&*home.store, &mut write).run(SystemClock.now(), since).await?;
-    out.flush()?;
+    });
+    let rows = Export::new(&*home.store, &mut out).run(SystemClock.now(), since).await?;
+    out.0.flush()?;
     eprintln!("{rows} rows");
     Ok(Exit::Success)
+}
+
+struct Out(Box<dyn Write + Send>);
+
+#[async_trait]
+impl Lines for Out {
+    async fn line(&mut self, text: &str) -> std::io::Result<()> {
+        writeln!(self.0, "{text}")
+    }
 }
 
 fn create(path: &Path) -> anyhow::Result<File> {

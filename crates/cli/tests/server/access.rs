@@ -259,6 +259,32 @@ fn metrics_are_for_this_machine_or_for_those_who_have_the_token() {
 }
 
 #[test]
+fn a_server_exports_and_anchors_the_audit_trail_for_operators() {
+    let place = Installation::new();
+    let server = place.serve();
+    let file = |name: &str, text: &str| {
+        let path = place.data().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let export = server.api.get("/api/v1/audit/export").is(200);
+    assert_eq!(export.header("content-type"), "application/x-ndjson");
+    assert!(export.text().contains("key.create"), "{}", export.text());
+    let said = place.stepwell(&["audit", "verify", &file("trail.ndjson", &export.text())]);
+    assert!(said.contains("nothing is wrong"), "{said}");
+    let later = server.api.get("/api/v1/audit/export?since=2100-01-01T00:00:00Z").is(200).text();
+    assert_eq!(later.lines().count(), 2, "{later}");
+    server.api.get("/api/v1/audit/export?since=soon").refused(422, "invalid-input");
+    let anchor = server.api.get("/api/v1/audit/anchor").is(200).data().to_string();
+    let said = place.stepwell(&["doctor", "--anchor", &file("anchors", &anchor)]);
+    assert!(said.contains("nothing is wrong"), "{said}");
+    let other = server.api.new_organisation("others");
+    for path in ["/api/v1/audit/export", "/api/v1/audit/anchor"] {
+        other.get(path).refused(403, "forbidden");
+    }
+}
+
+#[test]
 fn what_changes_something_is_in_the_trail_and_the_trail_holds() {
     let place = Installation::new();
     let server = place.serve();

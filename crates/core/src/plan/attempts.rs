@@ -87,10 +87,12 @@ impl Planner<'_> {
         }
     }
 
-    pub(super) fn lost(&mut self, at: At) {
+    pub(super) fn lost(&mut self, at: At, stopped: bool) {
         let state = self.state(at);
         if self.at_most_once(at).is_some() {
             self.outcome_unknown(at);
+        } else if stopped {
+            self.again(at, Reason::WorkerStopped);
         } else if state.losses.saturating_add(1) >= self.env.max_losses {
             // It may be what ends the nodes.
             let attempt = state.attempt;

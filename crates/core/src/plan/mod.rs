@@ -184,9 +184,9 @@ impl<'a> Planner<'a> {
                 self.defer(at, due, why, note);
                 Ok(())
             }
-            Event::Lost { at, attempt } => {
+            Event::Lost { at, attempt, stopped } => {
                 self.expect(at, Some(attempt), &[Phase::Running])?;
-                self.lost(at);
+                self.lost(at, stopped);
                 Ok(())
             }
             Event::Timer(timer) => self.timer(timer),

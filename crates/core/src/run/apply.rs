@@ -75,7 +75,7 @@ impl Run {
                             more.approved = ask;
                         }
                     }
-                    Reason::Deferred => state.uncounted += 1,
+                    Reason::WorkerStopped | Reason::Deferred => state.uncounted += 1,
                     Reason::Asked => state.losses = 0,
                     Reason::Retry => {}
                 }

@@ -44,6 +44,8 @@ pub enum Waiting {
     Turn,
     /// No node drives the run until a person releases or cancels it.
     Quarantine,
+    /// The stored state of the run, or its definition, cannot be read.
+    Unreadable,
 }
 
 impl Run {

@@ -36,7 +36,7 @@ pub use exposed::Exposed;
 pub use gates::{Approval, Decision, Refusal};
 pub use inbound::{Asks, Linked};
 pub use keys::{KeyChange, NewKey};
-pub use organisations::{AuditQuery, Organisation, Usage};
+pub use organisations::{AuditExport, AuditQuery, Organisation, Usage};
 pub use policies::NewPolicy;
 pub use queries::NewQuery;
 pub use runs::{

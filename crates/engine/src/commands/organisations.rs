@@ -7,11 +7,13 @@ use super::input::{check_label, invalid};
 use super::{Audit, Identity};
 use crate::access::{Limits, Right, Subscription, User, counter};
 use crate::doctor::audit::Verdict;
-use crate::doctor::verify_audit;
+use crate::doctor::{self, Anchor, Export, Lines, verify_audit};
 use crate::error::Error;
 use crate::records::{Kept, json as json_text, list};
 use serde_json::json;
-use stepwell_store::{AuditFilter, AuditRow, Change, NewAudit, OrgId, Record, RecordChange};
+use std::sync::Arc;
+use stepwell_core::time::Time;
+use stepwell_store::{AuditFilter, AuditRow, Change, NewAudit, OrgId, Record, RecordChange, Store};
 
 /// Maximum number of audit rows in a page.
 const MAX_PAGE: u32 = 1_000;
@@ -157,6 +159,33 @@ impl Audit<'_> {
     pub async fn verify(&self) -> Result<Verdict, Error> {
         self.caller.check(Right::Admin)?;
         verify_audit(&*self.rooms.cluster.store, self.caller.org).await
+    }
+
+    /// An export of the audit trails of all organisations, or of their rows since a time. Needs the right to operate.
+    pub async fn export(&self, since: Option<Time>) -> Result<AuditExport, Error> {
+        self.caller.check(Right::Operate)?;
+        let cluster = &self.rooms.cluster;
+        Ok(AuditExport { store: cluster.store.clone(), now: cluster.clock.now(), since })
+    }
+
+    /// An anchor of the present evidence. Needs the right to operate.
+    pub async fn anchor(&self) -> Result<Anchor, Error> {
+        self.caller.check(Right::Operate)?;
+        doctor::anchor(&*self.rooms.cluster.store, self.rooms.cluster.clock.now()).await
+    }
+}
+
+/// An export that was permitted.
+pub struct AuditExport {
+    store: Arc<dyn Store>,
+    now: Time,
+    since: Option<Time>,
+}
+
+impl AuditExport {
+    /// Writes it. Returns the number of rows.
+    pub async fn write(self, out: &mut dyn Lines) -> Result<u64, Error> {
+        Export::new(&*self.store, out).run(self.now, self.since).await
     }
 }
 

@@ -7,6 +7,7 @@
 use super::anchor::{Heads, heads, unhex};
 use crate::error::Error;
 use crate::records::json;
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -44,18 +45,21 @@ struct Row {
 }
 
 /// Receives the lines of an export.
-pub type Out<'a> = &'a mut (dyn FnMut(&str) -> std::io::Result<()> + Send);
+#[async_trait]
+pub trait Lines: Send {
+    async fn line(&mut self, text: &str) -> std::io::Result<()>;
+}
 
 /// An export in progress.
 pub struct Export<'a> {
     store: &'a dyn Store,
     digest: Sha256,
     rows: u64,
-    out: Out<'a>,
+    out: &'a mut dyn Lines,
 }
 
 impl<'a> Export<'a> {
-    pub fn new(store: &'a dyn Store, out: Out<'a>) -> Export<'a> {
+    pub fn new(store: &'a dyn Store, out: &'a mut dyn Lines) -> Export<'a> {
         Export { store, digest: Sha256::new(), rows: 0, out }
     }
 
@@ -64,13 +68,13 @@ impl<'a> Export<'a> {
         let key = self.store.chain_key();
         // Rows that are written meanwhile may be in the file, but those that the heads count are.
         let heads = heads(self.store, now).await?;
-        self.write(&Line::Head { format: FORMAT, at: now, key: heads.key.clone(), since })?;
+        self.write(&Line::Head { format: FORMAT, at: now, key: heads.key.clone(), since }).await?;
         for (org, _) in self.store.organisations().await? {
             self.organisation(org, since).await?;
         }
         let signature = signature(&key, self.digest.clone(), &heads);
         let rows = self.rows;
-        self.write(&Line::End { rows, heads, signature })?;
+        self.write(&Line::End { rows, heads, signature }).await?;
         Ok(rows)
     }
 
@@ -87,29 +91,34 @@ impl<'a> Export<'a> {
                 let hash = row.hash;
                 let newer = if wanted(&row) { later.insert(row.writer, row) } else { later.remove(&row.writer) };
                 if let Some(newer) = newer {
-                    self.row(newer, hash)?;
+                    self.row(newer, hash).await?;
                 }
             }
             if last {
                 break;
             }
         }
-        later.into_values().try_for_each(|first| self.row(first, [0; 32]))
+        for first in later.into_values() {
+            self.row(first, [0; 32]).await?;
+        }
+        Ok(())
     }
 
-    fn row(&mut self, row: AuditRow, previous: [u8; 32]) -> Result<(), Error> {
+    async fn row(&mut self, row: AuditRow, previous: [u8; 32]) -> Result<(), Error> {
         let AuditRow { id, row, writer, hash } = row;
         let NewAudit { org, at, by, action, target, detail } = row;
         let (previous, hash) = (hex(&previous), hex(&hash));
         self.rows += 1;
-        self.write(&Line::Row(Row { id, organisation: org.0, writer, at, by, action, target, detail, previous, hash }))
+        let row = Row { id, organisation: org.0, writer, at, by, action, target, detail, previous, hash };
+        self.write(&Line::Row(row)).await
     }
 
-    fn write(&mut self, line: &Line) -> Result<(), Error> {
+    async fn write(&mut self, line: &Line) -> Result<(), Error> {
         let text = json(line);
         self.digest.update(text.as_bytes());
         self.digest.update(b"\n");
-        (self.out)(&text).map_err(|error| Error::Unavailable(format!("cannot write the export: {error}")))
+        let written = self.out.line(&text).await;
+        written.map_err(|error| Error::Unavailable(format!("cannot write the export: {error}")))
     }
 }
 

@@ -14,7 +14,7 @@ mod rows;
 
 pub use anchor::{Anchor, Heads, MOST_ANCHORS, WriterHead, anchor, verify as verify_anchors};
 pub use evidence::EvidenceReport;
-pub use export::{Export, FileCheck, FileVerdict};
+pub use export::{Export, FileCheck, FileVerdict, Lines};
 
 use crate::error::Error;
 use crate::notify::Channel;

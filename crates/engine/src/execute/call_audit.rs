@@ -71,7 +71,7 @@ fn decided(fact: &Fact) -> Option<Call> {
     match fact {
         Fact::Held { step, attempt, .. } => Some(Call::new(*step, *attempt, "call.held", "held").always()),
         Fact::Retrying { step, attempt, failure, .. } => failed(*step, *attempt, failure, "failed"),
-        Fact::Again { step, attempt, reason: Reason::WorkerLost, .. } => {
+        Fact::Again { step, attempt, reason: Reason::WorkerLost | Reason::WorkerStopped, .. } => {
             Some(Call::new(*step, attempt - 1, "call.lost", "unknown"))
         }
         Fact::Unsure { step, attempt } => Some(Call::new(*step, *attempt, "call.lost", "unknown")),

@@ -25,6 +25,8 @@ pub enum Topic {
     GateAnswered,
     GateExpired,
     RunFailed,
+    /// No node drives the run until a person decides. Users who subscribe to failed runs get it.
+    RunQuarantined,
     /// A user tests a channel. Users cannot subscribe to it.
     Test,
 }
@@ -41,8 +43,14 @@ impl Topic {
             Topic::GateAnswered => "gate_answered",
             Topic::GateExpired => "gate_expired",
             Topic::RunFailed => "run_failed",
+            Topic::RunQuarantined => "run_quarantined",
             Topic::Test => "test",
         }
+    }
+
+    /// The topic that users subscribe to for this one.
+    pub fn subscribed(self) -> Topic {
+        if self == Topic::RunQuarantined { Topic::RunFailed } else { self }
     }
 
     /// Whether it asks for an answer. Once the gate is answered, such a message need not be sent.
@@ -103,6 +111,7 @@ impl Message {
             Topic::GateAnswered => format!("{workflow}: answered"),
             Topic::GateExpired => format!("{workflow}: approval expired"),
             Topic::RunFailed => format!("{workflow}: run failed"),
+            Topic::RunQuarantined => format!("{workflow}: run quarantined"),
             Topic::Test => "Stepwell: test message".to_string(),
         }
         .replace('\n', " ")

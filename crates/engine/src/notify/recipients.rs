@@ -69,7 +69,7 @@ pub async fn quarantined(notifier: &Notifier, row: &RunRow, now: Time) -> Result
     }
     let workflow = notifier.cluster.store.definition(row.definition).await?.map(|definition| definition.name);
     let message = Message {
-        topic: Topic::RunFailed,
+        topic: Topic::RunQuarantined,
         at: now,
         workflow: workflow.unwrap_or_default(),
         run: row.public.clone(),
@@ -104,7 +104,7 @@ async fn deliveries_of(notifier: &Notifier, run: RunId, key: &str, text: &str) -
     let people = people(notifier, org, &to).await?;
     let wanted = channels.all.iter().filter(|(_, channel)| {
         let addressed = channel.user.as_ref().is_none_or(|user| people.contains(user));
-        addressed && channel.events.contains(&message.topic)
+        addressed && channel.events.contains(&message.topic.subscribed())
     });
     let records: Vec<RecordChange> = wanted
         .map(|(id, channel)| {

@@ -17,7 +17,7 @@ use stepwell_core::fact::Fact;
 use stepwell_core::run::{RunStatus, StoredFact};
 use stepwell_core::time::Millis;
 use stepwell_store::{
-    Auth, Commit, Diff, GroupChange, Head, LoadedRun, LogRow, NewAudit, RunId, StepRow, WorkKey, hash,
+    Auth, Commit, Diff, GroupChange, Head, Hint, LoadedRun, LogRow, NewAudit, RunId, StepRow, WorkKey, hash,
 };
 use tokio::time::Instant;
 
@@ -117,6 +117,7 @@ pub async fn cancel(runner: &Arc<Runner>, cancellation: Cancellation) -> Result<
     }
     runner.broken.remove(run);
     runner.ended(run);
+    runner.cluster.send_hint(Hint { freed: vec![stored.row.org], ..Hint::default() });
     runner.place_freed(stored.row.org, stored.row.parent.as_ref().map(|parent| parent.run));
     if let Some(parent) = &stored.row.parent {
         runner.send(parent.run, Message::Mail);

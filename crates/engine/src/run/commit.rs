@@ -192,7 +192,8 @@ pub fn follow_up(runner: &Arc<Runner>, sink: &dyn Sink, live: &mut Live, follow:
     }
     let ready = follow.left_ready && !sink.left_ready(live.org);
     let runs = if elsewhere > 0 { vec![live.id] } else { Vec::new() };
-    runner.cluster.send_hint(Hint { runs, orgs: Vec::new(), ready });
+    let freed = if ended { vec![live.org] } else { Vec::new() };
+    runner.cluster.send_hint(Hint { runs, ready, freed, ..Hint::default() });
     follow.cleared.iter().for_each(|key| runner.timers.clear(live.id, key));
     for (key, due) in follow.set {
         runner.timers.set(live.id, &key, due);

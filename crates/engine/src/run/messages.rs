@@ -49,8 +49,10 @@ pub enum Message {
         why: Deferral,
         note: Option<Arc<Value>>,
     },
+    /// The node that held the attempt is gone. `stopped`: in an orderly way.
     Lost {
         key: WorkKey,
+        stopped: bool,
     },
     /// This node claimed the attempt.
     Start {

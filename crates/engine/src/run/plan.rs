@@ -71,7 +71,7 @@ fn event(live: &Live, message: &Message) -> Result<Event, Ignored> {
             let (at, attempt, why) = (at(&key.path)?, key.attempt, why.clone());
             Event::Deferred { at, attempt, due: *due, why, note: note.clone() }
         }
-        Message::Lost { key } => Event::Lost { at: at(&key.path)?, attempt: key.attempt },
+        Message::Lost { key, stopped } => Event::Lost { at: at(&key.path)?, attempt: key.attempt, stopped: *stopped },
         Message::Deliver { path, body, truncated } => {
             Event::Delivered { at: at(path)?, body: body.clone(), truncated: *truncated }
         }

@@ -179,7 +179,9 @@ fn work(graph: &Graph, run: &Run, transition: &Transition, org: OrgId, now: Time
                 diff.remove.push(key(step, attempt));
             }
             Fact::Finished { step, attempt, .. } => diff.remove.push(key(step, attempt)),
-            Fact::Again { step, attempt, reason: Reason::WorkerLost, .. } => diff.remove.push(key(step, attempt - 1)),
+            Fact::Again { step, attempt, reason: Reason::WorkerLost | Reason::WorkerStopped, .. } => {
+                diff.remove.push(key(step, attempt - 1));
+            }
             _ => {}
         }
     }

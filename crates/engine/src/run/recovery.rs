@@ -169,6 +169,13 @@ pub async fn watch(runner: &Runner) -> Result<(), Error> {
     Ok(())
 }
 
+/// The nodes that are gone and did not stop in an orderly way.
+pub async fn crashed(runner: &Runner) -> Result<BTreeSet<NodeId>, Error> {
+    let alive: BTreeSet<NodeId> = runner.cluster.store.nodes().await?.iter().map(|row| row.node.id).collect();
+    let lives = all::<Life>(runner).await?.into_iter().map(|life| NodeId(life.node));
+    Ok(lives.filter(|node| !alive.contains(node)).collect())
+}
+
 /// Removes the record of this node's life: it stops in an orderly way.
 pub async fn end(runner: &Runner) -> Result<(), Error> {
     let life = runner.recovery.state().life.take();

@@ -2,8 +2,8 @@
 
 use crate::harness::{Harness, chain};
 use serde_json::json;
+use stepwell_core::run::Waiting;
 use stepwell_core::time::Time;
-use stepwell_engine::Error;
 use stepwell_store::{Auth, Commit, Diff, LogRow, Store, hash};
 
 /// Replaces the state of a run with text that is none.
@@ -54,11 +54,16 @@ async fn a_run_that_cannot_be_read_can_be_cancelled_and_is_purged() {
     let next = harness.start(&harness.admin, "nap").await;
     damage(&harness, &run).await;
     harness.pass(60).await;
-    assert!(matches!(harness.engine.runs(&harness.admin).get(&run).await, Err(Error::Broken(_))));
+    let view = harness.view(&run).await;
+    let (waits, message) = (view.waiting_for[0].what, view.waiting_for[0].message.as_deref().unwrap_or_default());
+    assert_eq!((view.status, view.workflow.as_str(), waits), ("running", "nap", Waiting::Unreadable), "{view:?}");
+    assert!(message.contains("cannot be read"), "{message}");
     assert_eq!(harness.view(&next).await.status, "queued");
     harness.engine.runs(&harness.admin).cancel(&run, Some("it is broken")).await.unwrap();
     let row = harness.runs().await.into_iter().find(|row| row.public == run).unwrap();
     assert_eq!(row.status, "cancelled");
+    let view = harness.view(&run).await;
+    assert!(view.waiting_for.is_empty() && view.error.unwrap()["code"] == "unreadable");
     // Its parent hears of it, and the next run begins.
     assert_eq!(harness.ended(&parent).await.status, "failed");
     assert_eq!(harness.ended(&next).await.status, "completed");

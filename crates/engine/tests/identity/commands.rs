@@ -170,6 +170,8 @@ impl Scene<'_> {
             ("Organisations::change_plan", organisations.change_plan(OrgId(1), plan).await.map(drop)),
             ("Audit::list", audit.list(AuditQuery::default()).await.map(drop)),
             ("Audit::verify", audit.verify().await.map(drop)),
+            ("Audit::export", audit.export(None).await.map(drop)),
+            ("Audit::anchor", audit.anchor().await.map(drop)),
         ]
     }
 

@@ -160,6 +160,35 @@ async fn a_step_whose_nodes_die_one_after_another_is_quarantined_on_all() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn orderly_restarts_that_cut_a_step_off_do_not_quarantine_it() {
+    let harness = Harness::new();
+    let mut node = harness.node("first").await;
+    define(&node, &harness.admin, chain("held", "hold")).await;
+    let run = node.start(&harness.admin, "held").await;
+    for name in ["one", "two", "three", "four"] {
+        node.until_holding(1).await;
+        let next = harness.node(name).await;
+        node.engine.shutdown(Duration::ZERO).await;
+        node = next;
+    }
+    node.until_holding(1).await;
+    let view = node.engine.runs(&harness.admin).get(&run).await.unwrap();
+    assert_eq!((view.status, view.tasks[0].attempt), ("running", 5), "{view:?}");
+    // Two crashes after that are not enough either, and the third is.
+    for (name, before) in [("five", "four"), ("six", "five"), ("seven", "six")] {
+        node.until_holding(1).await;
+        let next = harness.node(name).await;
+        node.engine.kill();
+        harness.store.give_up(harness.id(&node, before).await);
+        node = next;
+    }
+    let mut commits = node.engine.activity();
+    while node.engine.runs(&harness.admin).get(&run).await.unwrap().status != "paused" {
+        commits.recv().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_was_lost_with_its_node_is_in_the_trail_if_a_policy_covers_it() {
     let harness = Harness::new();
     let (one, two) = (harness.node("one").await, harness.node("two").await);

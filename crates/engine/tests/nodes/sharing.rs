@@ -154,6 +154,29 @@ async fn calls_on_two_nodes_keep_the_pace_of_one_policy() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_child_that_waits_for_a_place_starts_at_once_when_a_run_ends_on_the_other_node() {
+    let harness = Harness::new();
+    let (one, two) = (harness.node("one").await, harness.node("two").await);
+    define(&one, &harness.admin, chain("leaf", "hold")).await;
+    let call = json!({"call": {"workflow": "leaf", "input": {}}});
+    let each = json!({"for_each": [1, 2], "max_parallel": 2, "tasks": call});
+    define(&one, &harness.admin, json!({"name": "root", "tasks": {"each": each}})).await;
+    let limits = Some(Limits { concurrent_runs: Some(3), ..Limits::default() });
+    one.engine.organisations(&harness.admin).change_plan(OrgId(1), Subscription { plan: None, limits }).await.unwrap();
+    let last = two.start(&harness.admin, "leaf").await;
+    two.until_holding(1).await;
+    one.start(&harness.admin, "root").await;
+    one.until_holding(1).await;
+    // The second child has found the plan full by now.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let began = Instant::now();
+    two.tools.permits.add_permits(1);
+    two.ended(&harness.admin, &last).await;
+    one.until_holding(2).await;
+    was_prompt(began);
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_nodes_together_stay_within_the_limits_of_a_tree() {
     let harness = Harness::new();
     let (one, two) = (harness.node("one").await, harness.node("two").await);

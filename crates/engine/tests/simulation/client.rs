@@ -2,6 +2,7 @@
 //! they check what was acknowledged.
 
 use crate::past::{Story, Waits};
+use crate::rules::{self, PEOPLE};
 use crate::sim::Sim;
 use crate::workflows::{ALL, Workflow};
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ pub struct Wish {
 impl Sim {
     /// Gives a command to whichever process is up. `None` if no one knows what became of it: the process was over
     /// before it answered, or the client lost patience.
-    async fn ask<T, F>(
+    pub async fn ask<T, F>(
         self: &Arc<Sim>,
         what: &'static str,
         command: impl FnOnce(Engine) -> F,
@@ -59,7 +60,7 @@ impl Sim {
     }
 
     fn caller(&self) -> Caller {
-        let name = *self.chance().pick(&["ann", "bob", "boss"]).unwrap();
+        let name = *self.chance().pick(&PEOPLE).unwrap();
         Caller::local(name)
     }
 
@@ -69,7 +70,7 @@ impl Sim {
     }
 
     /// What was acknowledged is on disk.
-    fn was_told(&self, run: &str, what: &str, is_it: impl Fn(&StoredFact) -> bool) {
+    pub fn was_told(&self, run: &str, what: &str, is_it: impl Fn(&StoredFact) -> bool) {
         let told = self.past().named(run).is_some_and(|story| story.facts().any(is_it));
         if !told {
             self.breaks(format!("{what} of {run} was acknowledged and is not on disk"));
@@ -141,6 +142,19 @@ async fn watch(sim: Arc<Sim>, started: Started) {
             Some(Err(_)) | None => sim.pause(2_000).await,
         }
     }
+}
+
+/// Gives a command as one of the people.
+pub async fn call_as_person<T, F>(
+    sim: &Arc<Sim>,
+    what: &'static str,
+    command: impl FnOnce(Engine, Caller) -> F,
+) -> Option<Result<T, Error>>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let person = sim.caller();
+    sim.ask(what, |engine| command(engine, person)).await
 }
 
 pub async fn cancel(sim: Arc<Sim>, run: String) {
@@ -329,7 +343,7 @@ pub async fn resume(sim: Arc<Sim>, workflow: &'static str) {
 
 /// Something happens. Most of it to a run that waits for it, some of it to one that does not.
 pub fn disturb(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
-    let kind = sim.chance().below(23);
+    let kind = sim.chance().below(26);
     match kind {
         0..7 => return begin(sim, chosen),
         7 => {
@@ -357,10 +371,12 @@ pub fn disturb(sim: &Arc<Sim>, chosen: &[&'static Workflow]) {
             let paused = paused.filter(|name| *name != "evicts-its-parent");
             return paused.into_iter().for_each(|name| drop(tokio::spawn(pause(sim.clone(), name))));
         }
+        23 | 24 => return rules::act(sim, chosen),
         _ => {}
     }
     let Some(Someone { run, over, waiting }) = someone(sim) else { return };
     match kind {
+        25 => twice(sim, |sim| rules::release(sim, run.clone())),
         12 => twice(sim, |sim| cancel(sim, run.clone())),
         13 | 14 if over => {
             let how = if sim.chance().one_in(2) { Retry::Newest } else { Retry::SameVersion };

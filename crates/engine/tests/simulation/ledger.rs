@@ -1,6 +1,7 @@
 //! Steps with random outcomes, and a ledger of their executions. The ledger stands for the called services: no
 //! crash undoes it.
 
+use crate::rules;
 use crate::sim::Sim;
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -103,6 +104,9 @@ impl Steps {
         let sim = &self.sim;
         if !sim.past().was_dispatched(&attempt) {
             sim.breaks(format!("{attempt:?} is executed, and nothing on disk says that it should be"));
+        }
+        if let Some(why) = rules::forbids(sim, call) {
+            sim.breaks(format!("{attempt:?}: {why}"));
         }
         let holds = call.input["tool"] == "hold";
         let execution = Execution { key: call.idempotency_key.clone(), began: sim.now(), ended: None, said: None };

@@ -6,7 +6,7 @@ use crate::faulty::Faulty;
 use crate::ledger::Steps;
 use crate::sim::{Process, Sim};
 use crate::workflows::{PROBE, Workflow};
-use crate::{past::Waits, verify};
+use crate::{past::Waits, rules, verify};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +31,7 @@ pub async fn live(sim: &Arc<Sim>) {
     }
     client::define(sim.clone(), PROBE).await;
     automatic::begin(sim).await;
+    rules::begin(sim).await;
     sim.set_noisy(true);
     noise(sim, &chosen).await;
     sim.set_noisy(false);
@@ -69,8 +70,8 @@ async fn begin(sim: &Arc<Sim>) {
             slots_per_org: sim.mood.slots_per_org,
             live_runs: sim.mood.live_runs,
             poll: sim.mood.poll,
-            // No real node dies this often: a run would be quarantined for being there, and wait for a person.
-            max_losses: u8::MAX,
+            // No real node dies this often: with three, runs are quarantined only because they are there.
+            max_losses: sim.mood.max_losses,
             budget: Budget { decisions: sim.mood.decisions, run_bytes: sim.mood.run_bytes, ..Budget::default() },
             clock: Arc::new(sim.clock),
             plans: plans(sim),
@@ -207,6 +208,13 @@ async fn calm(sim: &Arc<Sim>) -> bool {
         if sim.now() > end {
             verify::stuck(sim).await;
             return false;
+        }
+        if sim.mood.max_losses < u8::MAX {
+            let open: Vec<String> = {
+                let past = sim.past();
+                past.runs.values().filter(|story| !story.is_over()).map(|story| story.public.clone()).collect()
+            };
+            open.into_iter().for_each(|run| drop(tokio::spawn(rules::release(sim.clone(), run))));
         }
         for (run, path, waits) in waiting {
             // Some are left to their timeouts.

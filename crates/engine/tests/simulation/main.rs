@@ -1,7 +1,7 @@
 //! The real engine and planner on a store that can crash at every commit, on virtual time: the same seed gives the same
 //! history. What must always hold is checked at every commit (`past.rs`, `timing.rs`), at every execution of a step
-//! (`ledger.rs`), whenever a client is told something (`client.rs`) and in the end (`verify.rs`). Schedules and
-//! notifications are in `automatic.rs`.
+//! (`ledger.rs`, `rules.rs`), whenever a client is told something (`client.rs`) and in the end (`verify.rs`). Schedules
+//! and notifications are in `automatic.rs`.
 //!
 //! `STEPWELL_SIM_SEEDS` says how many seeds are tried, `STEPWELL_SEED` which one is the first.
 
@@ -16,6 +16,7 @@ mod ledger;
 mod life;
 mod past;
 mod rows;
+mod rules;
 mod sim;
 mod timing;
 mod verify;
@@ -93,6 +94,16 @@ const MUST_HAPPEN: &[(&str, u64)] = &[
     ("a tick was caught up", 1),
     ("a failure was told", 30),
     ("a message was sent again", 5),
+    ("a worker was stopped", 40),
+    ("a call was held", 60),
+    ("a held call was approved", 55),
+    ("a policy denied a call", 50),
+    ("a call or a gate was denied", 50),
+    ("a run lacked a right", 6),
+    ("a run of the agent made a call", 70),
+    ("the agent was refused", 100),
+    ("the agent's user is disabled", 40),
+    ("release", 4),
 ];
 
 thread_local! {

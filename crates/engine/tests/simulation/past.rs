@@ -42,12 +42,17 @@ pub struct Story {
     pub waiting: BTreeMap<String, Waits>,
     pub work: BTreeSet<WorkKey>,
     pub timers: BTreeMap<String, Time>,
-    pub dispatched: BTreeSet<(String, u32)>,
+    /// Attempts, and when their commits were planned.
+    dispatched: BTreeMap<(String, u32), Time>,
     pub ended: Option<Time>,
     calls: BTreeSet<String>,
     entered: BTreeSet<String>,
     finished: BTreeSet<String>,
     timing: Timing,
+    /// Gates, as opposed to calls that are held.
+    gates: BTreeSet<String>,
+    /// Held calls that were approved, and whether a gate was: it may have shown any call.
+    approved: (BTreeSet<String>, bool),
 }
 
 #[derive(Default)]
@@ -65,6 +70,16 @@ impl Story {
         self.ended.is_some()
     }
 
+    /// When the commit that dispatched the attempt was planned.
+    pub fn dispatched(&self, path: &str, attempt: u32) -> Option<Time> {
+        self.dispatched.get(&(path.to_string(), attempt)).copied()
+    }
+
+    /// Whether somebody approved the call of a step, since the run was last retried.
+    pub fn was_approved(&self, path: &str) -> bool {
+        self.approved.1 || self.approved.0.contains(path)
+    }
+
     pub fn facts(&self) -> impl Iterator<Item = &StoredFact> {
         self.log.iter().map(|(_, fact)| fact)
     }
@@ -76,7 +91,7 @@ impl Past {
     }
 
     pub fn was_dispatched(&self, (run, path, attempt): &(String, String, u32)) -> bool {
-        self.named(run).is_some_and(|story| story.dispatched.contains(&(path.clone(), *attempt)))
+        self.named(run).is_some_and(|story| story.dispatched(path, *attempt).is_some())
     }
 
     /// The same for the same history.
@@ -103,12 +118,14 @@ impl Past {
             waiting: BTreeMap::new(),
             work: BTreeSet::new(),
             timers: BTreeMap::new(),
-            dispatched: BTreeSet::new(),
+            dispatched: BTreeMap::new(),
             ended: None,
             calls: BTreeSet::new(),
             entered: BTreeSet::new(),
             finished: BTreeSet::new(),
             timing: Timing::default(),
+            gates: BTreeSet::new(),
+            approved: Default::default(),
         };
         self.runs.insert(commit.run, story);
     }
@@ -178,7 +195,7 @@ impl Story {
             self.work.remove(key);
         });
         for work in commit.work.put {
-            if !self.dispatched.insert((work.key.path.clone(), work.key.attempt)) {
+            if self.dispatched.insert((work.key.path.clone(), work.key.attempt), commit.log.at).is_some() {
                 faults.push(format!("{}: {:?} is dispatched twice", self.public, work.key));
             }
             self.work.insert(work.key);
@@ -199,6 +216,9 @@ impl Story {
     fn note(&self, sim: &Sim, fact: &StoredFact) {
         let noted = match fact {
             Fact::Again { reason: Reason::WorkerLost, .. } => "a worker was lost",
+            Fact::Again { reason: Reason::WorkerStopped, .. } => "a worker was stopped",
+            Fact::Again { reason: Reason::Approved, .. } => "a held call was approved",
+            Fact::Held { .. } => "a call was held",
             Fact::Again { reason: Reason::Asked, .. } => "a person had it run again",
             Fact::Again { reason: Reason::Retry, .. } => "a step was tried again",
             Fact::Unsure { .. } => "an outcome was unknown",
@@ -218,6 +238,9 @@ impl Story {
                 "outcome_unknown" => "an outcome stayed unknown",
                 "timeout" => "a step timed out",
                 "internal" => "a step broke down",
+                "denied_by_policy" => "a policy denied a call",
+                "denied" => "a call or a gate was denied",
+                "forbidden" => "a run lacked a right",
                 _ => return,
             },
             Fact::Ended { failure: Some(failure), .. } if &*failure.code == "run_too_large" => "a run was too large",
@@ -253,6 +276,9 @@ impl Story {
                     Wait::Executor => self.calls.insert(step.clone()),
                     _ => self.calls.remove(step),
                 };
+                if waits == Some(Waits::Gate) {
+                    self.gates.insert(step.clone());
+                }
                 self.waiting.extend(waits.map(|waits| (step.clone(), waits)));
             }
             Fact::Unsure { step, .. } => {
@@ -264,10 +290,14 @@ impl Story {
             Fact::Retrying { step, .. } => {
                 self.waiting.insert(step.clone(), Waits::Time);
             }
-            Fact::Again { step, .. } => {
+            Fact::Again { step, reason, .. } => {
                 self.waiting.remove(step);
+                if *reason == Reason::Approved {
+                    self.approved.0.insert(step.clone());
+                }
             }
             Fact::Finished { step, attempt, status, .. } => {
+                self.approved.1 |= *status == Status::Success && self.gates.contains(step);
                 if !self.finished.insert(step.clone()) {
                     fault("a step ends twice".into());
                 }
@@ -295,6 +325,7 @@ impl Story {
                 }
                 self.generation += 1;
                 (self.entered, self.finished) = Default::default();
+                self.approved = Default::default();
             }
             Fact::Created { .. }
             | Fact::Scheduled { .. }

@@ -4,10 +4,12 @@ use crate::automatic::Post;
 use crate::chance::Chance;
 use crate::ledger::Ledger;
 use crate::past::Past;
+use crate::rules::{Agent, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
+use stepwell_core::limits::MAX_LOSSES;
 use stepwell_core::simulate::EPOCH;
 use stepwell_core::time::Time;
 use stepwell_engine::{Clock, Engine, TokioClock};
@@ -35,6 +37,9 @@ pub struct Mood {
     /// Decisions of one transition, and what the payloads of a run may weigh.
     pub decisions: u32,
     pub run_bytes: u64,
+    /// After so many losses in a row a step or a run waits for a person.
+    pub max_losses: u8,
+    pub rule: Rule,
 }
 
 /// A safety net that is never needed: without faults every run must end without it.
@@ -60,6 +65,8 @@ impl Mood {
             descendants: [10_000, 10_000, 5, 1][chance.below(4) as usize],
             decisions: [1_000, 1_000, 1, 2, 5][chance.below(5) as usize],
             run_bytes: [u64::MAX, u64::MAX, u64::MAX, 1_500][chance.below(4) as usize],
+            max_losses: [u8::MAX, u8::MAX, MAX_LOSSES][chance.below(3) as usize],
+            rule: [Rule::None, Rule::None, Rule::Hold, Rule::Deny, Rule::Pace][chance.below(5) as usize],
         }
     }
 
@@ -104,6 +111,7 @@ pub struct Sim {
     woken: Mutex<BTreeSet<(String, String)>>,
     /// Steps that a person gave a result.
     overridden: Mutex<BTreeSet<(String, String)>>,
+    agent: Mutex<Agent>,
 }
 
 impl Sim {
@@ -129,6 +137,7 @@ impl Sim {
             asked: AtomicU64::new(0),
             woken: Mutex::default(),
             overridden: Mutex::default(),
+            agent: Mutex::default(),
             seen: Mutex::default(),
         })
     }
@@ -181,6 +190,10 @@ impl Sim {
 
     pub fn post(&self) -> MutexGuard<'_, Post> {
         self.post.lock().unwrap()
+    }
+
+    pub fn agent(&self) -> MutexGuard<'_, Agent> {
+        self.agent.lock().unwrap()
     }
 
     pub fn number(&self) -> u64 {

@@ -175,7 +175,9 @@ impl<'a> Walk<'a> {
                 if !running.is_empty() {
                     let (at, attempt) = *self.rng.pick(&running);
                     let path = self.path(at);
-                    self.feed(Event::Lost { at, attempt }, Input::Lost { path });
+                    // Whether the node crashed or stopped is the same to the run.
+                    let stopped = attempt.is_multiple_of(2);
+                    self.feed(Event::Lost { at, attempt, stopped }, Input::Lost { path });
                 }
             }
             18 if self.rng.chance(60) => self.feed(Event::Cancelled { by: someone(), reason: None }, Input::Cancel),
@@ -362,8 +364,7 @@ impl<'a> Walk<'a> {
             Event::Timer(timer) => self.world.fire(timer),
             Event::Reported { at, attempt, outcome } => self.world.report(at, attempt, outcome),
             Event::ChildEnded { at, attempt, outcome } => self.world.child_ended(at, attempt, outcome),
-            Event::Lost { at, attempt } => self.world.lose(at, attempt),
-            Event::Held { at, attempt, .. } | Event::Deferred { at, attempt, .. } => {
+            Event::Lost { at, attempt, .. } | Event::Held { at, attempt, .. } | Event::Deferred { at, attempt, .. } => {
                 self.world.stop(at, attempt, event.clone())
             }
             other => self.world.feed(other),

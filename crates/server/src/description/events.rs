@@ -92,7 +92,7 @@ pub fn add(api: &mut Value) {
 fn sets() -> [(&'static str, &'static str); 5] {
     [
         ("WaitKind", "executor sleep webhook gate child scope"),
-        ("AgainReason", "retry worker_lost asked approved deferred"),
+        ("AgainReason", "retry worker_lost worker_stopped asked approved deferred"),
         ("EndStatus", "success denied failed"),
         ("SkipReason", "condition not_taken upstream_failed"),
         ("FailureKind", "error network timeout"),

@@ -1,6 +1,7 @@
 //! REST: every handler parses a request, calls one command of the engine, and returns a view.
 
 mod admin;
+mod audit;
 mod channels;
 mod etag;
 mod graphs;
@@ -34,6 +35,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(steps::router())
         .merge(links::router())
         .merge(policies::router())
+        .merge(audit::router())
         .merge(operate::router())
         .merge(nodes::router())
         .merge(admin::router())

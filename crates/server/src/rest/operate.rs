@@ -1,29 +1,21 @@
-//! Organisations, plans and usage; the audit trail.
+//! Organisations, plans and usage.
 
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
-use crate::body::{Json, Params};
+use crate::body::Json;
 use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use serde::Deserialize;
 use stepwell_engine::Subscription;
-use stepwell_engine::commands::AuditQuery;
 use stepwell_store::OrgId;
-use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(organisations, create))
-        .routes(routes!(plan))
-        .routes(routes!(usage))
-        .routes(routes!(audit))
-        .routes(routes!(verify))
+    OpenApiRouter::new().routes(routes!(organisations, create)).routes(routes!(plan)).routes(routes!(usage))
 }
 
 /// All organisations of this server; for operators
@@ -72,45 +64,4 @@ async fn plan(
     (status = 200, description = "This month's usage", body = Data<UsageView>), Problems))]
 async fn usage(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<UsageView>>> {
     Ok(Reply(Data { data: app.engine.organisations(&caller).usage().await?.into() }))
-}
-
-#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(default, deny_unknown_fields)]
-struct AuditFilters {
-    by: Option<String>,
-    /// For example `run.cancel`
-    action: Option<String>,
-    /// The target of the action
-    target: Option<String>,
-    #[param(minimum = 1, maximum = 1000)]
-    limit: Option<u32>,
-    /// `next` of the previous page
-    cursor: Option<String>,
-}
-
-/// The audit trail, newest first; for administrators
-#[utoipa::path(get, path = "/api/v1/audit", operation_id = "listAuditRows",
-    tag = "organisations", params(AuditFilters), responses(
-    (status = 200, description = "A page of the audit trail", body = Page<AuditView>), Problems))]
-async fn audit(
-    State(app): State<App>,
-    Auth(caller): Auth,
-    Params(filters): Params<AuditFilters>,
-) -> Answer<Reply<Page<AuditView>>> {
-    let bad = || Problem::input("cursor", "this is not the `next` of an earlier page");
-    let before = filters.cursor.map(|cursor| cursor.parse().map_err(|_| bad())).transpose()?;
-    let limit = page_size(filters.limit, 50)?;
-    let AuditFilters { by, action, target, .. } = filters;
-    let rows = app.engine.audit(&caller).list(AuditQuery { by, action, target, before, limit }).await?;
-    let next = rows.last().filter(|_| rows.len() == limit as usize).map(|row| row.id.to_string());
-    Ok(Reply(Page { data: rows.into_iter().map(AuditView::from).collect(), next }))
-}
-
-/// Verify the hash chain of the audit trail from the first row to the last
-#[utoipa::path(get, path = "/api/v1/audit/verify", operation_id = "verifyAuditTrail", tag = "organisations", responses(
-    (status = 200, description = "The verdict", body = Data<AuditVerdict>), Problems))]
-async fn verify(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Data<AuditVerdict>>> {
-    let verdict = app.engine.audit(&caller).verify().await?;
-    Ok(Reply(Data { data: AuditVerdict { rows: verdict.rows, broken_at: verdict.broken_at } }))
 }

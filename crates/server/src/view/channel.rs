@@ -19,7 +19,7 @@ pub enum TopicView {
 }
 
 impl TopicView {
-    /// Test messages cannot be chosen.
+    /// Test messages and quarantines cannot be chosen.
     fn of(topic: Topic) -> Option<TopicView> {
         match topic {
             Topic::GateOpened => Some(TopicView::GateOpened),
@@ -27,7 +27,7 @@ impl TopicView {
             Topic::GateAnswered => Some(TopicView::GateAnswered),
             Topic::GateExpired => Some(TopicView::GateExpired),
             Topic::RunFailed => Some(TopicView::RunFailed),
-            Topic::Test => None,
+            Topic::RunQuarantined | Topic::Test => None,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::Instant;
 use serde::{Deserialize, Serialize};
 use stepwell_engine::commands::{Organisation, Usage, With};
+use stepwell_engine::doctor::Anchor;
 use stepwell_engine::{Caller, Key, Limits, Role, User};
 use stepwell_store::AuditRow;
 use utoipa::ToSchema;
@@ -309,6 +310,21 @@ pub struct AuditVerdict {
     /// The first row with a wrong hash; none if the trail is intact.
     #[serde(default)]
     pub broken_at: Option<i64>,
+}
+
+/// The heads of the audit trail at some time, with a signature. As a line of JSON it is for `doctor --anchor`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AnchorView {
+    /// For each writer, how many audit rows it had written and a hash over them.
+    #[schema(value_type = Object)]
+    pub anchor: serde_json::Value,
+    pub signature: String,
+}
+
+impl From<Anchor> for AnchorView {
+    fn from(anchor: Anchor) -> AnchorView {
+        AnchorView { anchor: serde_json::json!(anchor.anchor), signature: anchor.signature }
+    }
 }
 
 /// A link that signs in one browser, once.

@@ -52,8 +52,8 @@ set! {
 
 set! {
     /// What a run or a step waits for. `start` is the time of a scheduled run, `turn` is the next transition of the run; `quarantine` ends when a person
-    /// releases or cancels the run.
-    WaitingReason { Start, Queue, Executor, Retry, Sleep, Webhook, Approval, Verdict, Child, Turn, Quarantine }
+    /// releases or cancels the run; `unreadable` when one cancels it.
+    WaitingReason { Start, Queue, Executor, Retry, Sleep, Webhook, Approval, Verdict, Child, Turn, Quarantine, Unreadable }
 }
 
 set! { LogLevel { Debug, Info, Warn, Error } }
@@ -74,7 +74,7 @@ set! { OnTimeout { Approve, Deny } }
 set! { DeliveryStatus { Waiting, Sent, Failed, Dropped } }
 set! {
     /// What a notification is about. `test` is a test message.
-    MessageTopic { GateOpened, GateEscalated, GateAnswered, GateExpired, RunFailed, Test }
+    MessageTopic { GateOpened, GateEscalated, GateAnswered, GateExpired, RunFailed, RunQuarantined, Test }
 }
 set! {
     /// State of the connection; `absent` if this node is not configured to connect.

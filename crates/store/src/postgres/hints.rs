@@ -78,6 +78,7 @@ struct Merged {
     runs: BTreeSet<RunId>,
     orgs: BTreeSet<OrgId>,
     ready: bool,
+    freed: BTreeSet<OrgId>,
 }
 
 impl Merged {
@@ -85,21 +86,24 @@ impl Merged {
         self.runs.extend(hint.runs);
         self.orgs.extend(hint.orgs);
         self.ready |= hint.ready;
+        self.freed.extend(hint.freed);
     }
 
-    /// The messages to send: `me;ready;run,run;org,org`.
+    /// The messages to send: `me;ready;run,run;org,org;freed,freed`.
     fn messages(&self, me: i64) -> Vec<String> {
-        let list =
-            |numbers: &mut dyn Iterator<Item = i64>| numbers.map(|n| n.to_string()).collect::<Vec<_>>().join(",");
-        let (runs, orgs): (Vec<RunId>, Vec<OrgId>) =
-            (self.runs.iter().copied().collect(), self.orgs.iter().copied().collect());
-        let messages = runs.len().div_ceil(MAX_IDS).max(orgs.len().div_ceil(MAX_IDS)).max(1);
-        let message = |n: usize| {
-            let runs = list(&mut runs.iter().skip(n * MAX_IDS).take(MAX_IDS).map(|run| run.0));
-            let orgs = list(&mut orgs.iter().skip(n * MAX_IDS).take(MAX_IDS).map(|org| org.0));
-            format!("{me};{};{runs};{orgs}", u8::from(self.ready))
+        let runs: Vec<i64> = self.runs.iter().map(|run| run.0).collect();
+        let orgs: Vec<i64> = self.orgs.iter().map(|org| org.0).collect();
+        let freed: Vec<i64> = self.freed.iter().map(|org| org.0).collect();
+        let messages = [&runs, &orgs, &freed].map(|all| all.len().div_ceil(MAX_IDS)).into_iter().max();
+        let part = |all: &[i64], n: usize| {
+            let ids = all.iter().skip(n * MAX_IDS).take(MAX_IDS);
+            ids.map(i64::to_string).collect::<Vec<_>>().join(",")
         };
-        (0..messages).map(message).collect()
+        let message = |n: usize| {
+            let ready = u8::from(self.ready);
+            format!("{me};{ready};{};{};{}", part(&runs, n), part(&orgs, n), part(&freed, n))
+        };
+        (0..messages.unwrap_or_default().max(1)).map(message).collect()
     }
 }
 
@@ -113,7 +117,9 @@ fn read(text: &str, me: i64) -> Option<Hint> {
     let numbers = |part: &str| part.split(',').filter_map(|number| number.parse().ok()).collect::<Vec<i64>>();
     let runs = numbers(parts.next()?).into_iter().map(RunId).collect();
     let orgs = numbers(parts.next()?).into_iter().map(OrgId).collect();
-    Some(Hint { runs, orgs, ready })
+    // Versions before this field do not send it.
+    let freed = parts.next().map(numbers).unwrap_or_default().into_iter().map(OrgId).collect();
+    Some(Hint { runs, orgs, ready, freed })
 }
 
 async fn receive(options: Arc<PostgresOptions>, heard: broadcast::Sender<Hint>, me: i64) {
@@ -156,14 +162,16 @@ mod tests {
     #[test]
     fn merged_hints_are_parsed_by_other_processes_only() {
         let mut all = Merged::default();
-        all.add(Hint { runs: vec![RunId(7), RunId(9)], orgs: vec![], ready: false });
-        all.add(Hint { runs: vec![RunId(7)], orgs: vec![OrgId(1)], ready: true });
+        all.add(Hint { runs: vec![RunId(7), RunId(9)], freed: vec![OrgId(3)], ..Hint::default() });
+        all.add(Hint { runs: vec![RunId(7)], orgs: vec![OrgId(1)], ready: true, freed: vec![OrgId(2), OrgId(3)] });
         let text = &all.messages(-5)[0];
-        let hint = Hint { runs: vec![RunId(7), RunId(9)], orgs: vec![OrgId(1)], ready: true };
+        let freed = vec![OrgId(2), OrgId(3)];
+        let hint = Hint { runs: vec![RunId(7), RunId(9)], orgs: vec![OrgId(1)], ready: true, freed };
         assert_eq!(read(text, 4), Some(hint));
         assert_eq!(read(text, -5), None);
         assert_eq!(read(&Merged::default().messages(1)[0], 2), Some(Hint::default()));
         assert_eq!(read("hello", 1), None);
+        assert_eq!(read("1;1;;", 2), Some(Hint { ready: true, ..Hint::default() }), "an older version");
         let many = Merged { runs: (0..450).map(RunId).collect(), ..Merged::default() };
         let heard = many.messages(1).iter().filter_map(|text| read(text, 2)).flat_map(|hint| hint.runs).count();
         assert_eq!((many.messages(1).len(), heard), (3, 450));

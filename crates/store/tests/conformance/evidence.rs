@@ -5,7 +5,7 @@ use crate::sample::*;
 use stepwell_core::time::Time;
 use stepwell_store::*;
 
-async fn holds(store: &dyn Store) -> Evidence {
+pub async fn holds(store: &dyn Store) -> Evidence {
     let evidence = store.evidence(Vec::new()).await.unwrap();
     assert!(evidence.kept && evidence.holds(), "{evidence:?}");
     evidence

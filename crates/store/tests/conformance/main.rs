@@ -19,6 +19,7 @@ mod sample;
 mod search;
 mod sqlite;
 mod trees;
+mod upgrades;
 
 mod cases {
     pub use crate::{claims::*, commits::*, definitions::*, evidence::*, groups::*, mail::*, pages::*};

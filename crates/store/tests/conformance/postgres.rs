@@ -30,7 +30,7 @@ pub async fn with_one_writer() -> (PgStore, Schema) {
     (PgStore::open(&options).await.unwrap(), schema)
 }
 
-async fn open(url: &str) -> PgStore {
+pub async fn open(url: &str) -> PgStore {
     PgStore::open(&PostgresOptions::new(url)).await.unwrap()
 }
 

@@ -16,6 +16,7 @@ const WORDS: Record<string, string> = {
   verdict: "waits for a person to report the outcome of a call",
   child: "waits for a child run",
   quarantine: "is quarantined",
+  unreadable: "cannot be read",
 };
 
 export function WaitingFor({ run }: { run: Run }) {

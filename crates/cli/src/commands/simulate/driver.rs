@@ -88,7 +88,7 @@ impl<'a> Driver<'a> {
             Event::Timer(timer) => self.world.fire(timer),
             Event::Reported { at, attempt, outcome } => self.world.report(at, attempt, outcome),
             Event::ChildEnded { at, attempt, outcome } => self.world.child_ended(at, attempt, outcome),
-            Event::Lost { at, attempt } => self.world.lose(at, attempt),
+            Event::Lost { at, attempt, .. } => self.world.lose(at, attempt),
             other => self.world.feed(other),
         };
         self.events += 1;
@@ -127,7 +127,7 @@ impl<'a> Driver<'a> {
                 self.past.clear();
                 self.timeline.push_str("                — crash and recovery —\n");
                 for (at, attempt) in self.world.running.clone() {
-                    self.feed(Event::Lost { at, attempt })?;
+                    self.feed(Event::Lost { at, attempt, stopped: false })?;
                 }
             }
             _ => {}
@@ -138,7 +138,7 @@ impl<'a> Driver<'a> {
     /// Whether a repeated event would take effect because its attempt, child or timer is active again.
     fn is_current(&self, event: &Event) -> bool {
         match event {
-            Event::Reported { at, attempt, .. } | Event::Lost { at, attempt } => {
+            Event::Reported { at, attempt, .. } | Event::Lost { at, attempt, .. } => {
                 self.world.running.contains(&(*at, *attempt))
             }
             Event::ChildEnded { at, attempt, .. } => self.world.children.contains(&(*at, *attempt)),

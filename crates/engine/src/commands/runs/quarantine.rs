@@ -1,12 +1,15 @@
 //! Tests of quarantine: processes that die while they drive a run, and what people can do then.
 
 use crate::access::Caller;
-use crate::commands::{Source, Trigger};
+use crate::commands::{NewChannel, Source, Trigger};
 use crate::engine::{Config, Engine};
 use crate::error::Error;
 use crate::execute::Kinds;
+use crate::notify::{Courier, Medium, Parcel, Settings, Topic, Undelivered};
 use crate::run::Runner;
 use crate::run::recovery::{Entry, enter, left, quarantine, quarantined};
+use crate::secrets::Vault;
+use async_trait::async_trait;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +18,25 @@ use stepwell_store::memory::MemoryStore;
 use stepwell_store::{RunId, Store};
 
 const NAP: &str = r#"{"name": "nap", "tasks": {"nap": {"sleep": "1d"}}}"#;
+
+/// Takes every message.
+struct Messenger;
+
+#[async_trait]
+impl Courier for Messenger {
+    fn check(&self, _: &Settings) -> Result<(), (&'static str, String)> {
+        Ok(())
+    }
+
+    async fn send(&self, _: &Parcel) -> Result<(), Undelivered> {
+        Ok(())
+    }
+}
+
+fn config() -> Config {
+    let vault = Arc::new(Vault::read(&"07".repeat(32)).unwrap());
+    Config { courier: Some(Arc::new(Messenger)), vault, ..Config::new(Kinds::default()) }
+}
 
 struct Setup {
     store: MemoryStore,
@@ -25,7 +47,7 @@ struct Setup {
 impl Setup {
     async fn new() -> Setup {
         let store = MemoryStore::shared();
-        let engine = Engine::start(Arc::new(store.clone()), Config::new(Kinds::default())).await.unwrap();
+        let engine = Engine::start(Arc::new(store.clone()), config()).await.unwrap();
         let ann = Caller::local("ann");
         engine.workflows(&ann).define(Source { text: NAP, file: None }).await.unwrap();
         Setup { store, ann, engine }
@@ -40,8 +62,7 @@ impl Setup {
     async fn crashed(self) -> Setup {
         self.engine.kill();
         self.store.give_up(self.engine.rooms.cluster.node.id());
-        let config = Config::new(Kinds::default());
-        let engine = Engine::start(Arc::new(self.store.clone()), config).await.unwrap();
+        let engine = Engine::start(Arc::new(self.store.clone()), config()).await.unwrap();
         Setup { engine, ..self }
     }
 
@@ -103,6 +124,24 @@ async fn a_quarantined_run_can_be_cancelled() {
     setup.engine.runs(&setup.ann).cancel(&run, None).await.unwrap();
     assert_eq!(setup.engine.runs(&setup.ann).get(&run).await.unwrap().status, "cancelled");
     assert_eq!(quarantined(setup.runner(), id).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn people_who_hear_of_failed_runs_hear_of_a_quarantine_by_its_own_name() {
+    let setup = Setup::new().await;
+    let (_, id) = setup.start().await;
+    let channels = setup.engine.channels(&setup.ann);
+    for (name, events) in [("failures", Topic::RunFailed), ("gates", Topic::GateOpened)] {
+        let (medium, url) = (Some(Medium::Webhook), Some("https://example.test/hook".into()));
+        let (name, events) = (name.to_string(), Some(vec![events]));
+        let new = NewChannel { name, medium, url, events, organisation: true, ..NewChannel::default() };
+        channels.create(new).await.unwrap();
+    }
+    let row = setup.store.run(id).await.unwrap().unwrap();
+    quarantine(setup.runner(), &row).await.unwrap();
+    let (sent, _) = channels.notifications(None, 10).await.unwrap();
+    let told = sent.iter().map(|sent| (sent.is.name.as_str(), sent.is.message.topic.name(), sent.is.message.title()));
+    assert_eq!(told.collect::<Vec<_>>(), [("failures", "run_quarantined", "nap: run quarantined".to_string())]);
 }
 
 #[tokio::test]

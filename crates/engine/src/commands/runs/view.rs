@@ -8,11 +8,14 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind};
-use stepwell_core::run::{Phase, Row, StepState, WaitingFor, error};
+use stepwell_core::run::{Phase, Row, StepState, Waiting, WaitingFor, error};
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
-use stepwell_store::{RunRow, StepRow};
+use stepwell_store::{DefinitionRow, LoadedRun, RunRow, StepRow};
 
+/// The statuses of runs.
+pub const STATUSES: [&str; 8] =
+    ["scheduled", "queued", "running", "paused", "completed", "failed", "cancelled", "timeout"];
 /// The status of an attempt that never reported.
 const LOST: &str = "lost";
 
@@ -240,16 +243,69 @@ fn started_by(row: &RunRow, live: &Live) -> StartedBy {
     let headers = live.run.headers.and_then(|id| live.run.values.get(id));
     let header = |name: &str| headers.and_then(|headers| headers.get(name)?.as_str());
     let schedule = header(SCHEDULE).map(str::to_string);
+    let started = from_row(row);
+    let how = match started.how {
+        How::Request if schedule.is_some() => How::Schedule,
+        How::Request if header(WEBHOOK).is_some() => How::Webhook,
+        how => how,
+    };
+    StartedBy { how, schedule, ..started }
+}
+
+/// What the row says about the start of its run: not whether a schedule or a webhook made the request.
+fn from_row(row: &RunRow) -> StartedBy {
     let how = match () {
         () if row.parent.is_some() => How::Run,
         () if row.test => How::Test,
-        () if schedule.is_some() => How::Schedule,
-        () if header(WEBHOOK).is_some() => How::Webhook,
         () => How::Request,
     };
     let key = Actor::parse(&row.acts_as).key;
     let key = key.map(|id| StartedWith { id, name: None, agent: false });
-    StartedBy { user: row.by.clone(), key, how, schedule }
+    StartedBy { user: row.by.clone(), key, how, schedule: None }
+}
+
+/// The view of a run whose state or definition cannot be read.
+pub fn unread(stored: &LoadedRun, definition: Option<DefinitionRow>, why: &str) -> RunView {
+    let row = &stored.row;
+    let known = definition.map(|row| (row.workflow, row.name, row.version));
+    let (workflow_id, workflow, workflow_version) = known.unwrap_or_default();
+    let ended = row.finished.is_some();
+    let waits = WaitingFor {
+        step: String::new(),
+        what: Waiting::Unreadable,
+        since: None,
+        until: None,
+        moved_on_by: "a person who cancels the run, or an operator who repairs the database",
+        message: Some(why.into()),
+    };
+    RunView {
+        id: row.public.as_str().into(),
+        workflow_id,
+        workflow,
+        workflow_version,
+        workflow_deleted_at: None,
+        status: STATUSES.into_iter().find(|status| *status == row.status).unwrap_or_default(),
+        created_by: row.by.clone(),
+        created_at: row.created,
+        scheduled_for: None,
+        started_at: row.started,
+        finished_at: row.finished,
+        expires_at: None,
+        started_by: from_row(row),
+        retried_by: None,
+        input: Value::Null,
+        output: None,
+        error: ended.then(|| error(&Failure::new("unreadable", why))),
+        waiting_for: if ended { Vec::new() } else { vec![waits] },
+        warnings: Vec::new(),
+        tasks: Vec::new(),
+        generation: 0,
+        version: stored.version.0,
+        labels: row.labels.clone(),
+        erased_at: row.erased,
+        test: row.test,
+        parent: None,
+    }
 }
 
 fn step(live: &Live, path: String, kind: &'static str, state: &StepState, rows: &[&StepRow]) -> StepView {

@@ -148,7 +148,7 @@ async fn the_feed_returns_every_commit_once_and_each_run_in_order() {
 async fn a_hint_reaches_another_process_that_listens() {
     let (one, other, _schema) = two().await;
     let mut heard = other.hear().unwrap();
-    let hint_for = |run: i64| Hint { runs: vec![RunId(run)], orgs: vec![ORG], ready: true };
+    let hint_for = |run: i64| Hint { runs: vec![RunId(run)], orgs: vec![ORG], ready: true, freed: vec![] };
     // Repeated until the other process listens.
     eventually("a process that listens", async || {
         one.tell(hint_for(1));
