@@ -22,6 +22,8 @@ pub struct Page<T> {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RunStatus {
+    /// It begins at a later time.
+    Scheduled,
     /// It waits for its turn.
     Queued,
     /// It runs.
