@@ -18,6 +18,7 @@ mod missing;
 mod organisations;
 mod policies;
 mod queries;
+mod reviews;
 mod runs;
 mod secrets;
 mod servers;
@@ -30,7 +31,7 @@ pub use crate::records::With;
 pub use crate::run::start::{End, Started};
 pub use channels::{NewChannel, NotificationPreferences};
 pub use connections::NewConnection;
-pub use definitions::{Defined, Source, check_code};
+pub use definitions::{Defined, Defining, Source, check_code};
 pub use exposed::Exposed;
 pub use gates::{Approval, Decision, Refusal};
 pub use inbound::{Asks, Linked};
@@ -38,6 +39,7 @@ pub use keys::{KeyChange, NewKey};
 pub use organisations::{AuditQuery, Organisation, Usage};
 pub use policies::NewPolicy;
 pub use queries::NewQuery;
+pub use reviews::{ReviewView, Reviewing, StepChanges, Uses};
 pub use runs::{
     AttemptView, BulkOutcome, EventView, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary, RunView,
     RunWarning, StepView, Trigger, page_size,
@@ -105,6 +107,8 @@ handles! {
     connections: Connections,
     /// Saved queries.
     queries: Queries,
+    /// What agents wrote, and the answers of people.
+    reviews: Reviews,
     /// Policies about calls.
     policies: Policies,
     /// Notification channels, preferences and deliveries.

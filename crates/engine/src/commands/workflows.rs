@@ -27,7 +27,7 @@ pub struct ScheduleView {
     pub id: String,
     pub workflow: String,
     pub cron: Option<Cron>,
-    /// The next due times. Empty if the schedule has ended or the workflow is disabled.
+    /// The next due times. Empty if the schedule has ended, or the workflow is disabled or unreviewed.
     pub next: Vec<Time>,
     pub last: Option<Time>,
     pub last_run: Option<String>,
@@ -142,10 +142,12 @@ impl Workflows<'_> {
         self.rooms.workflows.version(row.id).await
     }
 
-    /// Deletes a workflow with its schedules and trigger URLs. Open runs continue. Needs the right to define.
+    /// Deletes a workflow with its schedules and trigger URLs. Open runs continue. Needs the right to define; an agent's
+    /// key cannot delete what a person wrote or accepted.
     pub async fn delete(&self, workflow: &str) -> Result<(), Error> {
         self.caller.check(Right::Define)?;
         let compiled = self.newest(workflow).await?;
+        self.check_replaceable(&compiled.row, "delete").await?;
         let now = self.rooms.cluster.clock.now();
         let row = &compiled.row;
         let mut records = triggers::removed(&self.rooms.triggers, row.org, &row.workflow).await?;
@@ -268,7 +270,8 @@ impl Workflows<'_> {
     pub async fn schedule(&self, workflow: &str) -> Result<Vec<ScheduleView>, Error> {
         let compiled = self.get(workflow).await?;
         let (org, id) = (compiled.row.org, &compiled.row.workflow);
-        let enabled = self.state(&compiled).await?.enabled;
+        let enabled =
+            self.state(&compiled).await?.enabled && self.rooms.workflows.reviewed(&compiled.row).await?.is_accepted();
         let mut views = Vec::new();
         for record in triggers::of_workflow(&self.rooms.triggers, Scheduled::KIND, org, id).await? {
             let Scheduled { index, last, last_run, last_error, .. } = body(&record)?;

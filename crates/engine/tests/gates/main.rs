@@ -12,5 +12,6 @@ mod links;
 mod matrix;
 mod pace;
 mod places;
+mod reviewed;
 mod shown;
 mod trail;

@@ -11,6 +11,7 @@ mod operate;
 mod pages;
 mod policies;
 mod queries;
+mod reviews;
 mod runs;
 mod secrets;
 mod servers;
@@ -34,6 +35,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(steps::router())
         .merge(links::router())
         .merge(policies::router())
+        .merge(reviews::router())
         .merge(operate::router())
         .merge(nodes::router())
         .merge(admin::router())

@@ -1,6 +1,5 @@
-//! Workflows that are exposed as tools: request and response types.
+//! Workflows that are exposed as tools: their type.
 
-use super::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell_engine::commands::Exposed;
@@ -18,8 +17,8 @@ pub struct WorkflowToolView {
     pub version: u32,
     /// Who defined that version.
     pub defined_by: String,
-    /// `accepted`; `changed` and `new` were defined by an agent and are held until a person accepts them; `held` if
-    /// the name belongs to another tool.
+    /// `accepted`; `unreviewed` or `refused` if an agent defined the version and no person has accepted it; `held` if the
+    /// name belongs to another tool.
     pub standing: String,
     /// Why it is held.
     #[serde(default)]
@@ -31,21 +30,6 @@ pub struct WorkflowToolView {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub input_schema: Option<Value>,
-    #[serde(default)]
-    pub accepted_version: Option<u32>,
-    #[serde(default)]
-    pub accepted_at: Option<Instant>,
-    #[serde(default)]
-    pub accepted_by: Option<String>,
-}
-
-/// The version to accept.
-#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AcceptToolRequest {
-    /// The version that was reviewed. Refused if there is a newer one by now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<u32>,
 }
 
 impl From<Exposed> for WorkflowToolView {
@@ -56,13 +40,10 @@ impl From<Exposed> for WorkflowToolView {
             workflow_id: row.workflow.clone(),
             version: row.version,
             defined_by: row.by.clone(),
-            standing: exposed.clash.as_ref().map_or(exposed.standing.name(), |_| "held").to_string(),
+            standing: exposed.clash.as_ref().map_or(exposed.state.name(), |_| "held").to_string(),
             offered: exposed.is_offered(),
             description: definition.description.clone(),
             input_schema: definition.input_schema.clone(),
-            accepted_version: exposed.accepted.as_ref().map(|accepted| accepted.version),
-            accepted_at: exposed.accepted.as_ref().map(|accepted| accepted.at.into()),
-            accepted_by: exposed.accepted.as_ref().map(|accepted| accepted.by.clone()),
             why: exposed.clash,
             name: exposed.tool,
         }

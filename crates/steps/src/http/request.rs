@@ -125,6 +125,16 @@ pub(super) fn url(given: Option<&Value>) -> Result<Url, Failure> {
     Ok(url)
 }
 
+/// Whether a request of this method may change something.
+pub fn writes(method: &Method) -> bool {
+    ![Method::GET, Method::HEAD].contains(method)
+}
+
+/// Whether the input of a request is certain to have a method that changes nothing.
+pub fn is_read_only(input: &Value) -> bool {
+    method(input.get("method")).is_ok_and(|method| !writes(&method))
+}
+
 fn method(given: Option<&Value>) -> Result<Method, Failure> {
     let text = match given {
         None | Some(Value::Null) => return Ok(Method::POST),
