@@ -114,6 +114,7 @@ fn a_tool_that_an_agent_exposes_is_held_until_a_person_accepts_it() {
     let proposed = redefine(&agent, "two").is(202).json();
     assert_eq!(proposed["review"]["state"], "proposed", "{proposed:#}");
     assert_eq!(ann.done("pay", json!({}))["output"], "one");
+    assert!(place.stepwell(&["review", "list"]).contains("proposed  pay (proposal)  by agent key builder of admin"));
     let shown = place.stepwell(&["review", "show", "pay"]);
     assert!(shown.contains("compared with version 1"), "{shown}");
     let review = ann.api.get("/api/v1/reviews/pay").is(200).data();

@@ -93,7 +93,7 @@ async fn whatever_an_agent_tries_its_calls_end_held() {
     let query = NewQuery { connection: "crm".into(), sql: "delete from t".into(), write: true, ..NewQuery::default() };
     harness.engine.queries(&harness.admin).put("wipe", query).await.unwrap();
     let hidden = json!({"name": "hidden", "tasks": {
-        "post": {"url": "http://a.example.com", "method": "{{input.method ?? 'POST'}}"},
+        "post": {"tool": "http_request", "args": {"url": "http://a.example.com", "method": "{{input.method ?? 'POST'}}"}},
         "wipe": {"query": {"saved": "wipe"}},
     }});
     define(&harness, &agent, &hidden).await;

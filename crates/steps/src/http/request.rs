@@ -201,6 +201,20 @@ mod tests {
     }
 
     #[test]
+    fn only_get_and_head_change_nothing() {
+        let check = |input: Value, expected: bool| assert_eq!(is_read_only(&input), expected, "{input}");
+        check(json!({"method": "GET"}), true);
+        check(json!({"method": " head "}), true);
+        for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "no", ""] {
+            check(json!({"method": method}), false);
+        }
+        // Without a method it is a POST.
+        check(json!({}), false);
+        check(json!({"method": null}), false);
+        check(json!({"method": ["GET"]}), false);
+    }
+
+    #[test]
     fn an_invalid_input_is_reported_without_its_values() {
         let url = "http://example.com";
         check(json!({}), "`url` is missing");
