@@ -102,7 +102,7 @@ async fn whatever_an_agent_tries_its_calls_end_held() {
         held(&harness, &run, step).await;
     }
 
-    // A request of code, to which nobody can be asked.
+    // A request of code, which cannot wait for a person.
     let code = json!({"name": "code", "tasks": {
         "get": {"tool": "reach", "args": {"url": "http://a.example.com"}},
         "post": {"tool": "reach", "args": {"url": "http://a.example.com", "write": true}},
