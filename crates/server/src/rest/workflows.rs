@@ -169,10 +169,10 @@ async fn put(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    Params(why): Params<Why>,
+    given: (HeaderMap, Params<Why>),
     raw: Raw,
 ) -> Answer<Response> {
+    let (headers, Params(why)) = given;
     caller.check(Right::Define)?;
     let text = text(&raw.bytes)?;
     let before = found(app.engine.workflows(&caller).find(&id).await)?;

@@ -19,7 +19,7 @@ use crate::triggers;
 use crate::workflows::{Checked, Review, ReviewAnswer, ReviewState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use stepwell_store::{Auth, Change, DefinitionRow, OrgId, Record, RecordChange, RecordFilter};
+use stepwell_store::{Auth, Change, DefinitionRow, NewAudit, OrgId, Record, RecordChange, RecordFilter};
 
 /// An answer to a review.
 #[derive(Clone, Default, Debug)]
@@ -29,6 +29,14 @@ pub struct Reviewing {
     pub comment: Option<String>,
     /// Accepts the version for this run only.
     pub run: Option<String>,
+}
+
+/// A review that a person answers, and what the answer is decided on.
+struct Shown {
+    record: Record,
+    is: Review,
+    view: ReviewView,
+    decided: Auth,
 }
 
 impl Reviews<'_> {
@@ -106,7 +114,8 @@ impl Reviews<'_> {
     }
 
     /// The open review, if it is still what was shown.
-    async fn shown(&self, review: &str, digest: &str) -> Result<(Record, Review, ReviewView), Error> {
+    async fn shown(&self, review: &str, digest: &str) -> Result<Shown, Error> {
+        let decided = current_auth(self.rooms, self.caller.org).await?;
         let record = self.find(review).await?;
         let is: Review = body(&record)?;
         let view = self.show(&record.id, is.clone()).await?;
@@ -116,30 +125,23 @@ impl Reviews<'_> {
         if view.digest != digest {
             return Err(Error::Refused("the review has changed since it was shown: look at it again".into()));
         }
-        Ok((record, is, view))
+        Ok(Shown { record, is, view, decided })
     }
 
     async fn accept_once(&self, review: &str, answer: &Reviewing) -> Result<String, Error> {
-        let decided = current_auth(self.rooms, self.caller.org).await?;
-        let (record, is, view) = self.shown(review, &answer.digest).await?;
-        let id = record.id.clone();
-        match (&answer.run, is.version) {
-            (Some(run), Some(version)) => self.accept_run(record, is, version, run, decided).await?,
+        let shown = self.shown(review, &answer.digest).await?;
+        let id = shown.record.id.clone();
+        match (&answer.run, shown.is.version) {
+            (Some(run), Some(version)) => self.accept_run(shown, version, run).await?,
             (Some(_), None) => return Err(invalid("run", "cannot be given for a proposal: no run has this version")),
-            (None, Some(_)) => self.accept_version(record, is, answer, decided).await?,
-            (None, None) => self.accept_proposal(record, is, view, answer, decided).await?,
+            (None, Some(_)) => self.accept_version(shown, answer).await?,
+            (None, None) => self.accept_proposal(shown, answer).await?,
         }
         Ok(id)
     }
 
-    async fn accept_run(
-        &self,
-        record: Record,
-        mut is: Review,
-        version: u32,
-        run: &str,
-        decided: Auth,
-    ) -> Result<(), Error> {
+    async fn accept_run(&self, shown: Shown, version: u32, run: &str) -> Result<(), Error> {
+        let Shown { record, mut is, view, decided } = shown;
         let none = || Error::NotFound { what: "run", name: run.to_string() };
         let id = super::runs::find(self.rooms, self.caller, run).await?;
         let row = self.rooms.cluster.store.run(id).await?.ok_or_else(none)?;
@@ -148,10 +150,12 @@ impl Reviews<'_> {
             return Err(invalid("run", &format!("is not a run of version {version} of {:?}", is.name)));
         }
         is.runs.insert(run.to_string());
-        self.write(record, &is, "review.accept_run", json!({"run": run}), decided).await
+        let audit = self.audit("review.accept_run", &is.name, json!({"run": run, "digest": view.digest}));
+        self.commit(vec![replaced(record, &is)], audit, decided).await
     }
 
-    async fn accept_version(&self, record: Record, is: Review, answer: &Reviewing, decided: Auth) -> Result<(), Error> {
+    async fn accept_version(&self, shown: Shown, answer: &Reviewing) -> Result<(), Error> {
+        let Shown { record, is, decided, .. } = shown;
         let compiled = self.rooms.workflows.newest(self.caller.org, &is.workflow).await?;
         let (row, workflows) = (&compiled.row, self.workflows());
         workflows.check_tool_name(Some(&row.workflow), &compiled.definition).await?;
@@ -160,17 +164,11 @@ impl Reviews<'_> {
         // What was to start at a time that has passed meanwhile starts now.
         records.extend(triggers::enabled(&self.rooms.triggers, row.org, &row.workflow).await?);
         let detail = json!({"version": row.version, "digest": answer.digest, "comment": answer.comment});
-        self.commit(records, "review.accept", &row.name, detail, decided).await
+        self.commit(records, self.audit("review.accept", &row.name, detail), decided).await
     }
 
-    async fn accept_proposal(
-        &self,
-        record: Record,
-        is: Review,
-        view: ReviewView,
-        answer: &Reviewing,
-        decided: Auth,
-    ) -> Result<(), Error> {
+    async fn accept_proposal(&self, shown: Shown, answer: &Reviewing) -> Result<(), Error> {
+        let Shown { record, is, view, decided } = shown;
         let workflows = self.workflows();
         let checked = workflows.check(Source { text: &view.text, file: None }).await?;
         self.rooms.access.check_definition(self.caller.org, &checked.definition).await?;
@@ -194,11 +192,11 @@ impl Reviews<'_> {
     }
 
     async fn refuse_once(&self, review: &str, answer: &Reviewing) -> Result<String, Error> {
-        let decided = current_auth(self.rooms, self.caller.org).await?;
-        let (record, is, _) = self.shown(review, &answer.digest).await?;
+        let Shown { record, is, decided, .. } = self.shown(review, &answer.digest).await?;
         let id = record.id.clone();
         let detail = json!({"version": is.version, "digest": answer.digest, "comment": answer.comment});
-        self.write(record, &self.answered(is, answer, false), "review.refuse", detail, decided).await?;
+        let audit = self.audit("review.refuse", &is.name, detail);
+        self.commit(vec![replaced(record, &self.answered(is, answer, false))], audit, decided).await?;
         Ok(id)
     }
 
@@ -208,28 +206,14 @@ impl Reviews<'_> {
         Review { answer: Some(ReviewAnswer { accepted, by, at, comment: answer.comment.clone() }), ..review }
     }
 
-    async fn write(
-        &self,
-        record: Record,
-        review: &Review,
-        action: &str,
-        detail: Value,
-        decided: Auth,
-    ) -> Result<(), Error> {
-        self.commit(vec![replaced(record, review)], action, &review.name, detail, decided).await
+    fn audit(&self, action: &str, workflow: &str, detail: Value) -> NewAudit {
+        self.caller.audit(self.rooms.cluster.clock.now(), action, workflow, detail)
     }
 
-    async fn commit(
-        &self,
-        records: Vec<RecordChange>,
-        action: &str,
-        workflow: &str,
-        detail: Value,
-        decided: Auth,
-    ) -> Result<(), Error> {
-        let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), action, workflow, detail)];
-        let update = Change { records, audit, grants_of: Some(self.caller.org), decided: Some(decided) };
-        change(self.rooms, update, "review", workflow).await
+    async fn commit(&self, records: Vec<RecordChange>, audit: NewAudit, decided: Auth) -> Result<(), Error> {
+        let workflow = audit.target.clone();
+        let update = Change { records, audit: vec![audit], grants_of: Some(self.caller.org), decided: Some(decided) };
+        change(self.rooms, update, "review", &workflow).await
     }
 
     fn workflows(&self) -> Workflows<'_> {
