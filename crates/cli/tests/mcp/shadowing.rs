@@ -113,6 +113,7 @@ fn a_tool_that_an_agent_exposes_is_held_until_a_person_accepts_it() {
     let redefine = |api: &Api, says: &str| api.call("PUT", "/api/v1/workflows/pay", &exposed("pay", says));
     let proposed = redefine(&agent, "two").is(202).json();
     assert_eq!(proposed["review"]["state"], "proposed", "{proposed:#}");
+    assert_eq!(server.api.get("/api/v1/reviews").is(200).data().as_array().unwrap().len(), 1);
     assert_eq!(ann.done("pay", json!({}))["output"], "one");
     assert!(place.stepwell(&["review", "list"]).contains("proposed  pay (proposal)  by agent key builder of admin"));
     let shown = place.stepwell(&["review", "show", "pay"]);
