@@ -83,7 +83,9 @@ pub enum Command {
     Policy(commands::policy::Args),
     /// List MCP servers and accept the tools they offer
     McpServer(commands::mcp_servers::Args),
-    /// List workflows that are exposed as tools and accept those of agents
+    /// Review, accept and refuse what agents write
+    Review(commands::reviews::Args),
+    /// List workflows that are exposed as tools
     Tool(commands::tools::Args),
     /// Set, list, delete and reseal secrets
     Secret(commands::secrets::SecretArgs),

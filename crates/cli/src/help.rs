@@ -16,7 +16,7 @@ const TOPICS: [(&str, &[&str]); 9] = [
     ("Run without a server", &["run", "pipe"]),
     ("Workflows", &["apply", "workflows", "workflow", "enable", "disable", "pause", "resume", "schedule"]),
     ("Runs", &["trigger", "rerun", "runs", "show", "watch", "events", "cancel", "retry", "release"]),
-    ("Approvals", &["approvals", "approve", "deny"]),
+    ("Approvals", &["approvals", "approve", "deny", "review"]),
     ("What steps use", &["secret", "connection", "query", "mcp-server", "tool", "policy"]),
     ("Server and users", &["serve", "mcp", "config", "login", "nodes", "key", "user", "grant", "channel"]),
     ("Stored data", &["doctor", "audit", "backup", "restore", "migrate"]),

@@ -5,7 +5,6 @@ mod cli;
 mod client;
 mod commands;
 mod describe;
-mod diff;
 mod draw;
 mod embedded;
 mod help;
@@ -88,6 +87,7 @@ fn run(command: Command) -> anyhow::Result<commands::Exit> {
         Command::Grant(args) => commands::users::grant(args),
         Command::Policy(args) => commands::policy::run(args),
         Command::McpServer(args) => commands::mcp_servers::run(args),
+        Command::Review(args) => commands::reviews::run(args),
         Command::Tool(args) => commands::tools::run(args),
         Command::Secret(args) => commands::secrets::secret(args),
         Command::Connection(args) => commands::secrets::connection(args),

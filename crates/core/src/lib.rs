@@ -5,6 +5,7 @@
 
 pub mod approval;
 pub mod definition;
+pub mod diff;
 pub mod event;
 pub mod expr;
 pub mod fact;

@@ -44,8 +44,8 @@ pub use doctor::audit::Verdict as AuditVerdict;
 pub use engine::{Config, Engine};
 pub use error::Error;
 pub use execute::{
-    AccessedSecret, Effect as PolicyEffect, Kinds, Missing, Policy, Principal, Rate, Resumed, SecretAccess, StepCall,
-    StepKind, Suspended, UnknownOutcome, Until, trace,
+    AGENTS_UNREVIEWED, AccessedSecret, Effect as PolicyEffect, Kinds, Missing, Policy, Principal, Rate, Resumed,
+    SecretAccess, StepCall, StepKind, Suspended, UnknownOutcome, Until, trace,
 };
 pub use log::LogReader;
 pub use run::{
@@ -53,12 +53,14 @@ pub use run::{
 };
 pub use secrets::{Bound, EnvironmentSecrets, Mask, SealedStore, Secret, SecretSource, UsedSecrets, Vault};
 pub use triggers::{Hook, Incoming, sign as sign_webhook};
-pub use workflows::{Checked, Compiled, Connection, Connections, Database, SavedQuery};
+pub use workflows::{
+    Checked, Compiled, Connection, Connections, Database, Review, ReviewAnswer, ReviewState, SavedQuery,
+};
 
 /// MCP servers as the engine knows them.
 pub mod upstream {
     pub use crate::workflows::{
-        Accepted, AcceptedVersion, BUILT_IN_TOOLS, FirstSeen, Held, NoServers, OWN_TOOLS, Offered, Pin, Pins, Server,
-        Servers, Standing, State, clash, tool_name,
+        Accepted, BUILT_IN_TOOLS, FirstSeen, Held, NoServers, OWN_TOOLS, Offered, Pin, Pins, Server, Servers, Standing,
+        State, clash, tool_name,
     };
 }

@@ -18,10 +18,11 @@ pub(crate) use client::builder;
 pub(crate) use failure::cause;
 pub use failure::redacted;
 pub use hosts::Hosts;
-pub use request::{METHODS, Outgoing};
+pub use request::{METHODS, Outgoing, is_read_only};
 pub use response::{MAX_BODY_DEPTH, TextResponse, deeper_than};
 
 use async_trait::async_trait;
+use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::event::Outcome;
 use stepwell_engine::{StepCall, StepKind};
@@ -39,6 +40,10 @@ impl HttpKind {
 
 #[async_trait]
 impl StepKind for HttpKind {
+    fn is_read_only(&self, input: &Value) -> bool {
+        is_read_only(input)
+    }
+
     async fn run(&self, call: StepCall) -> Outcome {
         match Outgoing::from_input(&call.input, &call.idempotency_key) {
             Ok(outgoing) => {

@@ -39,6 +39,11 @@ pub struct ToolSpec {
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
+    /// Whether a call has no side effects. A built-in tool that is not idempotent may have some.
+    fn is_read_only(&self, _args: &Value) -> bool {
+        self.spec().idempotent
+    }
+
     /// Calls the tool with checked arguments, which are also `ctx.input`. The future may be dropped at any time.
     async fn call(&self, args: Arc<Value>, ctx: &StepCall) -> Outcome;
 }
@@ -114,6 +119,15 @@ impl StepKind for ToolKind {
         match (self.tools.get(name), &self.upstreams) {
             (Some(tool), _) => tool.spec().idempotent,
             (None, Some(upstreams)) => upstreams.has(name) && upstreams.is_idempotent(name),
+            (None, None) => false,
+        }
+    }
+
+    fn is_read_only(&self, input: &Value) -> bool {
+        let Some(name) = input.get("tool").and_then(Value::as_str) else { return false };
+        match (self.tools.get(name), &self.upstreams) {
+            (Some(tool), _) => tool.is_read_only(input.get("args").unwrap_or(&Value::Null)),
+            (None, Some(upstreams)) => upstreams.has(name) && upstreams.is_read_only(name),
             (None, None) => false,
         }
     }

@@ -118,6 +118,7 @@ pub fn policy(calls: &str, effect: PolicyEffect) -> NewPolicy {
         approvals: 1,
         allow_self: true,
         timeout: None,
+        except: Vec::new(),
         at_most_once: None,
         rate: None,
         reason: None,

@@ -22,6 +22,8 @@ const STANDINGS: Record<string, Look> = {
   accepted: { tone: "good", words: "✓ accepted" },
   changed: { tone: "bad", words: "✕ changed, held" },
   new: { tone: "wait", words: "◷ new, held" },
+  unreviewed: { tone: "wait", words: "◷ unreviewed, held" },
+  refused: { tone: "bad", words: "✕ refused, held" },
   held: { tone: "bad", words: "✕ cannot be called" },
   missing: { tone: "idle", words: "○ not offered now" },
 };

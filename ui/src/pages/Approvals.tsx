@@ -7,6 +7,7 @@ import { Got } from "../components/Loading";
 import { useNoticePermission } from "../lib/notices";
 import { Ask } from "./approvals/Ask";
 import { History } from "./approvals/History";
+import { Reviews } from "./approvals/Reviews";
 import { Verdict } from "./approvals/Verdict";
 
 export default function Approvals() {
@@ -58,6 +59,7 @@ export default function Approvals() {
           );
         }}
       </Got>
+      <Reviews may={["admin", "workflow.define"].some((grant) => who.data?.grants.includes(grant))} />
       {who.data?.grants.includes("admin") && <History />}
     </>
   );

@@ -9,6 +9,7 @@ mod mcp_servers;
 mod nodes;
 mod policies;
 mod queries;
+mod reviews;
 mod runs;
 mod secrets;
 mod tools;

@@ -2,7 +2,6 @@
 
 use super::{Backend, Directory, or_refusal};
 use crate::client::Call;
-use serde_json::json;
 use stepwell_server::view::*;
 
 impl Backend {
@@ -11,17 +10,6 @@ impl Backend {
             Backend::Server(client) => Ok(client.body::<Page<WorkflowToolView>>(Call::get(&["tools"])).await?.data),
             Backend::Directory(Directory { engine, caller }) => {
                 Ok(or_refusal(engine.workflows(caller).tools().await)?.into_iter().map(Into::into).collect())
-            }
-        }
-    }
-
-    pub async fn accept_tool(&self, workflow: &str, request: AcceptToolRequest) -> anyhow::Result<WorkflowToolView> {
-        match self {
-            Backend::Server(client) => {
-                client.data(Call::post(&["workflows", workflow, "accept-tool"]).json(json!(request))).await
-            }
-            Backend::Directory(Directory { engine, caller }) => {
-                Ok(or_refusal(engine.workflows(caller).accept_tool(workflow, request.version).await)?.into())
             }
         }
     }

@@ -7,7 +7,6 @@
 use super::{Exit, document};
 use crate::backend::{Backend, Current, Missing, with};
 use crate::client::Target;
-use crate::diff::unified;
 use crate::draw::plain;
 use crate::source::{Source, gather, is_definition};
 use anyhow::{Context, bail};
@@ -15,6 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+use stepwell_core::diff::unified;
 use stepwell_server::view::WorkflowSummary;
 
 #[derive(clap::Args)]

@@ -22,6 +22,7 @@ pub mod pipe;
 pub mod policy;
 pub mod queries;
 pub mod restore;
+pub mod reviews;
 pub mod run;
 pub mod runs;
 pub mod schema;

@@ -35,10 +35,13 @@ enum Command {
 struct SetArgs {
     /// Name of the policy
     name: String,
-    /// Calls it applies to: tool:PATTERN, host:PATTERN or connection:PATTERN
+    /// Calls it applies to: tool:PATTERN, host:PATTERN, connection:PATTERN or unreviewed:WORKFLOW
     calls: String,
     /// Effect: allow, require_approval or deny
     effect: String,
+    /// Calls it does not apply to, in the same form (repeatable)
+    #[arg(long, value_name = "CALLS")]
+    except: Vec<String>,
     /// User or role whose approval counts (repeatable; default: anyone who may approve)
     #[arg(long = "approver", value_name = "USER|ROLE")]
     approvers: Vec<String>,
@@ -81,6 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
 fn put(set: SetArgs) -> anyhow::Result<Exit> {
     let request = PolicyRequest {
         calls: set.calls,
+        except: set.except,
         effect: match &*set.effect {
             "allow" => EffectName::Allow,
             "require_approval" => EffectName::RequireApproval,
@@ -128,6 +132,7 @@ fn listed(policy: &PolicyView) -> String {
         EffectName::Deny => "deny",
     };
     let mut parts = vec![format!("{}  {}  {effect}", policy.name, policy.calls)];
+    parts.extend((!policy.except.is_empty()).then(|| format!("except {}", policy.except.join(", "))));
     if policy.effect == EffectName::RequireApproval {
         let who = if policy.approvers.is_empty() { "anyone who may".into() } else { policy.approvers.join(", ") };
         parts.push(format!("{} of {who}", policy.approvals));

@@ -1,8 +1,7 @@
-//! `stepwell tool`: lists workflows that are exposed as tools, and accepts versions that agents defined.
+//! `stepwell tool`: lists workflows that are exposed as tools.
 
-use super::{Common, Exit, document, lines};
+use super::{Common, Exit, lines};
 use crate::backend::{Missing, with};
-use crate::draw::plain;
 use stepwell_server::view::*;
 
 #[derive(clap::Args)]
@@ -18,17 +17,6 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
-    /// Accept the newest version of a workflow as a tool that agents are offered
-    Accept {
-        /// Workflow, by name or `wf_…`
-        #[arg(value_name = "WORKFLOW")]
-        workflow: String,
-        /// Refuse if this is no longer the newest version
-        #[arg(long)]
-        version: Option<u32>,
-        #[command(flatten)]
-        common: Common,
-    },
 }
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
@@ -36,15 +24,6 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Command::List { common } => {
             with(&common.at, Missing::Refuse, async |backend| lines(&backend.tools().await?, common.json, listed))
         }
-        Command::Accept { workflow, version, common } => with(&common.at, Missing::Refuse, async |backend| {
-            let tool = backend.accept_tool(&workflow, AcceptToolRequest { version }).await?;
-            if common.json {
-                document(&tool)?;
-            } else {
-                eprintln!("{}", plain(&listed(&tool)));
-            }
-            Ok(Exit::Success)
-        }),
     }
 }
 

@@ -94,34 +94,46 @@ fn a_tool_that_an_agent_exposes_is_held_until_a_person_accepts_it() {
     let offered = |ann: &Agent| ann.tools().contains(&"pay".to_string());
 
     let said = Agent::plain(&agent).call("workflow_define", json!({"definition": exposed("pay", "one")}));
-    assert!(said.to_string().contains("not offered as a tool until a person accepts it"), "{said:#}");
+    assert!(said.to_string().contains("not offered as a tool until then"), "{said:#}");
     assert!(!offered(&ann));
     let refused = ann.send("tools/call", json!({"name": "pay", "arguments": {}})).json();
     assert!(refused["error"]["message"].as_str().unwrap().contains("Unknown tool"), "{refused:#}");
     let tools = server.api.get("/api/v1/tools").is(200).data();
-    assert_eq!((&tools[0]["name"], &tools[0]["standing"]), (&json!("pay"), &json!("new")), "{tools:#}");
-    agent.post("/api/v1/workflows/pay/accept-tool", &json!({})).refused(403, "refused");
+    assert_eq!((&tools[0]["name"], &tools[0]["standing"]), (&json!("pay"), &json!("unreviewed")), "{tools:#}");
+    let digest = json!({"digest": agent.get("/api/v1/reviews/pay").is(200).data()["digest"]});
+    agent.post("/api/v1/reviews/pay/accept", &digest).refused(403, "refused");
     assert!(!offered(&ann));
 
-    let said = place.stepwell(&["tool", "accept", "pay", "--version", "1"]);
-    assert!(said.contains("pay  accepted  pay (1)"), "{said}");
+    place.stepwell(&["review", "accept", "pay"]);
+    assert!(place.stepwell(&["tool", "list"]).contains("pay  accepted  pay (1)"));
     assert!(offered(&ann));
     assert_eq!(ann.done("pay", json!({}))["output"], "one");
 
-    let redefine = |api: &Api, says: &str| {
-        api.call("PUT", "/api/v1/workflows/pay", &exposed("pay", says)).is(200);
-    };
-    redefine(&agent, "two");
-    assert!(!offered(&ann));
-    let listed = place.stepwell(&["tool", "list"]);
-    assert!(listed.contains("pay  changed  pay (2)"), "{listed}");
-    ann.api.post("/api/v1/workflows/pay/accept-tool", &json!({"version": 1})).refused(403, "refused");
-    ann.api.post("/api/v1/workflows/pay/accept-tool", &json!({"version": 2})).is(200);
+    // A change by the agent is a proposal: the accepted version stays the tool.
+    let redefine = |api: &Api, says: &str| api.call("PUT", "/api/v1/workflows/pay", &exposed("pay", says));
+    let proposed = redefine(&agent, "two").is(202).json();
+    assert_eq!(proposed["review"]["state"], "proposed", "{proposed:#}");
+    assert_eq!(server.api.get("/api/v1/reviews").is(200).data().as_array().unwrap().len(), 1);
+    assert_eq!(ann.done("pay", json!({}))["output"], "one");
+    assert!(place.stepwell(&["review", "list"]).contains("proposed  pay (proposal)  by agent key builder of admin"));
+    let shown = place.stepwell(&["review", "show", "pay"]);
+    assert!(shown.contains("compared with version 1"), "{shown}");
+    let review = ann.api.get("/api/v1/reviews/pay").is(200).data();
+    ann.api.post("/api/v1/reviews/pay/accept", &digest).refused(403, "refused");
+    ann.api.post("/api/v1/reviews/pay/accept", &json!({"digest": review["digest"]})).is(200);
     assert_eq!(ann.done("pay", json!({}))["output"], "two");
     // What a person defines is accepted with it.
-    redefine(&ann.api, "three");
+    redefine(&ann.api, "three").is(200);
     assert_eq!(ann.done("pay", json!({}))["output"], "three");
-    let trail = server.api.get("/api/v1/audit?action=workflow.accept_tool").is(200).data();
+    // A refusal reaches the agent.
+    redefine(&agent, "four").is(202);
+    place.stepwell(&["review", "refuse", "pay", "--comment", "three is fine"]);
+    let told = Agent::plain(&agent).done("workflow_reviews", json!({}));
+    assert_eq!(
+        (&told["reviews"][0]["state"], &told["reviews"][0]["comment"]),
+        (&json!("refused"), &json!("three is fine"))
+    );
+    let trail = server.api.get("/api/v1/audit?action=review.accept").is(200).data();
     assert_eq!(trail.as_array().unwrap().len(), 2, "{trail:#}");
 
     // A held tool of an agent takes no name from a server.
@@ -131,7 +143,8 @@ fn a_tool_that_an_agent_exposes_is_held_until_a_person_accepts_it() {
     let place = place.config(&json!({"mcpServers": servers}).to_string());
     let server = again(&place, &servers);
     assert_eq!(standing(&server.api, "bad", "steady"), "accepted");
-    server.api.post("/api/v1/workflows/steady/accept-tool", &json!({})).refused(422, "invalid-definition");
+    let digest = json!({"digest": server.api.get("/api/v1/reviews/steady").is(200).data()["digest"]});
+    server.api.post("/api/v1/reviews/steady/accept", &digest).refused(422, "invalid-definition");
     server.with_key(&key).post("/api/v1/mcp-servers/bad/accept", &json!({})).refused(403, "refused");
 }
 

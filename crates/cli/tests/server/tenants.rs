@@ -156,6 +156,7 @@ pub fn body(route: &Route) -> Value {
         }
         "POST /api/v1/organisations" => json!({"name": "another"}),
         "PUT /api/v1/organisations/{id}/plan" => json!({"plan": "free"}),
+        "POST /api/v1/reviews/{id}/accept" | "POST /api/v1/reviews/{id}/refuse" => json!({"digest": "x"}),
         "POST /api/v1/runs/{run}/steps/{step}/verdict" => json!({"verdict": "fail"}),
         _ => json!({}),
     }

@@ -16,16 +16,22 @@ pub struct Caller {
     /// The id of the API key of the request. `None` for a browser session.
     pub key: Option<Arc<str>>,
     pub grants: Grants,
+    /// The name and version by which an MCP client introduced itself.
+    pub client: Option<Arc<str>>,
     local: bool,
 }
 
 impl Caller {
     pub fn new(org: OrgId, name: impl Into<Arc<str>>, grants: Grants) -> Caller {
-        Caller { org, name: name.into(), key: None, grants, local: false }
+        Caller { org, name: name.into(), key: None, grants, client: None, local: false }
     }
 
     pub fn with_key(self, key: impl Into<Arc<str>>) -> Caller {
         Caller { key: Some(key.into()), ..self }
+    }
+
+    pub fn with_client(self, client: impl Into<Arc<str>>) -> Caller {
+        Caller { client: Some(client.into()), ..self }
     }
 
     /// The same caller with other grants.
@@ -76,8 +82,10 @@ impl Caller {
         if detail.is_null() {
             detail = Value::Object(serde_json::Map::new());
         }
-        if let (Some(key), Value::Object(detail)) = (&self.key, &mut detail) {
-            detail.insert("key".into(), Value::String(key.to_string()));
+        if let Value::Object(detail) = &mut detail {
+            let named = [("key", &self.key), ("client", &self.client)];
+            let known = named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+            detail.extend(known.map(|(name, value)| (name.to_string(), Value::String(value.to_string()))));
         }
         NewAudit {
             org: self.org,

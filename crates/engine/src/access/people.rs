@@ -221,6 +221,13 @@ impl Access {
         Ok(Some(Grants::new(user).through_key(key.grants, key.agent)))
     }
 
+    /// Whether the actor's key is an agent's. A key that is gone counts as one.
+    pub async fn is_agent(&self, org: OrgId, actor: &Actor) -> Result<bool, Error> {
+        let Some(id) = &actor.key else { return Ok(false) };
+        let record = self.cluster.store.record(Key::KIND, id).await?.filter(|record| record.org == org);
+        Ok(record.as_ref().map(body::<Key>).transpose()?.is_none_or(|key| key.agent))
+    }
+
     /// All grants of a user, direct and by roles. `None` if the user does not exist or is disabled.
     async fn user_grants(&self, org: OrgId, name: &str) -> Result<Option<Vec<String>>, Error> {
         let Some(record) = by_name::<User>(&*self.cluster.store, org, name).await? else { return Ok(None) };

@@ -2,13 +2,14 @@
 
 use super::Workflows;
 use super::change::{current_auth, retry_on_conflict};
+use super::input::check_text;
 use crate::access::{Caller, Right, Switches};
 use crate::error::Error;
 use crate::execute::Kinds;
-use crate::records::{Kept, body, json as json_text};
+use crate::records::{Kept, With, body, json as json_text, read};
 use crate::rooms::Rooms;
 use crate::triggers;
-use crate::workflows::{Checked, Compiled, code};
+use crate::workflows::{Checked, Compiled, Review, code};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,32 +36,63 @@ pub struct Defined {
     pub compiled: Arc<Compiled>,
     /// False if the newest version has the same text.
     pub changed: bool,
+    /// The review of what an agent's key wrote. If it proposes a version, `compiled` is the current one.
+    pub review: Option<With<Review>>,
     /// What is suspicious in the definition.
     pub warnings: Vec<Fault>,
     /// The workflow of the same name that was deleted last, if this one is new: its id, and when it was deleted.
     pub before: Option<(String, Time)>,
 }
 
+/// How a definition is stored.
+#[derive(Clone, Default, Debug)]
+pub struct Defining {
+    /// Refused unless this is the newest version so far; 0 if there must be none.
+    pub after: Option<u32>,
+    /// Why, for those who review it.
+    pub reason: Option<String>,
+}
+
 /// The expected newest version is not the newest one.
 struct Outdated;
 
+/// A version to store.
+pub(super) struct NextVersion<'v> {
+    pub checked: &'v Checked,
+    pub before: Option<&'v DefinitionRow>,
+    /// The user who wrote it, and the actor whose rights limit it.
+    pub by: String,
+    pub author: String,
+    /// Whether a person answers for it.
+    pub accepted: bool,
+    pub records: Vec<RecordChange>,
+    pub action: &'static str,
+    pub detail: Value,
+    pub decided: Auth,
+}
+
+/// What came of a definition: the current version, whether this call changed anything, and the review if there is one.
+type Stored = (DefinitionRow, bool, Option<With<Review>>);
+
 impl Workflows<'_> {
-    /// Checks a definition and stores it as the newest version of its workflow. Needs the right to define.
+    /// Checks a definition and stores it as the newest version of its workflow. What an agent's key writes is reviewed:
+    /// a version of a workflow whose current version is accepted is only proposed. Needs the right to define.
     pub async fn define(&self, source: Source<'_>) -> Result<Defined, Error> {
-        self.define_after(source, None).await
+        self.define_as(source, Defining::default()).await
     }
 
-    /// Like [`Workflows::define`], refused unless `after` is the newest version so far; 0 if there must be none.
-    pub async fn define_after(&self, source: Source<'_>, after: Option<u32>) -> Result<Defined, Error> {
+    /// Like [`Workflows::define`], with more to say about it.
+    pub async fn define_as(&self, source: Source<'_>, defining: Defining) -> Result<Defined, Error> {
         self.caller.check(Right::Define)?;
         let checked = self.check(source).await?;
-        self.define_checked(checked, after).await
+        self.define_checked(checked, defining).await
     }
 
-    /// Like [`Workflows::define_after`], for a definition that has been checked.
-    pub async fn define_checked(&self, checked: Checked, after: Option<u32>) -> Result<Defined, Error> {
+    /// Like [`Workflows::define_as`], for a definition that has been checked.
+    pub async fn define_checked(&self, checked: Checked, defining: Defining) -> Result<Defined, Error> {
         self.caller.check(Right::Define)?;
-        let (row, changed) = retry_on_conflict(|| self.define_once(&checked, after))
+        check_text("reason", defining.reason.as_deref())?;
+        let (row, changed, review) = retry_on_conflict(|| self.define_once(&checked, &defining))
             .await?
             .map_err(|Outdated| Error::Changed("workflow"))?;
         let before = match changed && row.version == 1 {
@@ -69,7 +101,11 @@ impl Workflows<'_> {
         };
         let before = before.map(|(before, at)| (before.workflow, at));
         let warnings = checked.warnings.clone();
-        Ok(Defined { compiled: self.rooms.workflows.insert(row, checked), changed, warnings, before })
+        let compiled = match row.source == checked.text {
+            true => self.rooms.workflows.insert(row, checked),
+            false => self.rooms.workflows.compile(row)?,
+        };
+        Ok(Defined { compiled, changed, review, warnings, before })
     }
 
     /// Makes all checks of [`Workflows::define`] and stores nothing. Needs the right to define.
@@ -99,11 +135,7 @@ impl Workflows<'_> {
     }
 
     /// The stored version, and whether it is new. Only the outer error may be retried.
-    async fn define_once(
-        &self,
-        checked: &Checked,
-        after: Option<u32>,
-    ) -> Result<Result<(DefinitionRow, bool), Outdated>, Error> {
+    async fn define_once(&self, checked: &Checked, defining: &Defining) -> Result<Result<Stored, Outdated>, Error> {
         let definition = &checked.definition;
         // Of two concurrent calls only one may create the last workflow that the plan allows.
         let decided = current_auth(self.rooms, self.caller.org).await?;
@@ -111,43 +143,61 @@ impl Workflows<'_> {
         let before = self.rooms.cluster.store.find_definition(self.caller.org, &definition.name).await?;
         let before = before.filter(|before| before.name == definition.name);
         if let Some(same) = before.as_ref().filter(|before| before.source == checked.text) {
-            return Ok(Ok((same.clone(), false)));
+            let review = self.rooms.workflows.review_of(same).await?.as_ref().map(read).transpose()?;
+            return Ok(Ok((same.clone(), false, review)));
         }
         let newest = before.as_ref().map_or(0, |before| before.version);
-        match after {
+        match defining.after {
             Some(0) if newest != 0 => return Err(Error::Exists { what: "workflow", name: definition.name.clone() }),
             Some(after) if newest != after => return Ok(Err(Outdated)),
             _ => {}
         }
         self.check_tool_name(before.as_ref().map(|before| &*before.workflow), definition).await?;
-        let row = self.next_version(checked, before.as_ref(), decided).await?;
-        Ok(Ok((row, true)))
+        let mut next = NextVersion {
+            checked,
+            before: before.as_ref(),
+            by: self.caller.name.to_string(),
+            author: self.caller.actor().to_string(),
+            accepted: !self.caller.grants.is_agent(),
+            records: Vec::new(),
+            action: "workflow.define",
+            detail: defining.reason.as_ref().map_or_else(|| json!({}), |reason| json!({"reason": reason})),
+            decided,
+        };
+        if !self.caller.grants.is_agent() {
+            return Ok(Ok((self.next_version(self.new_id(), next).await?, true, None)));
+        }
+        if let Some(current) = &before
+            && self.rooms.workflows.reviewed(current).await?.is_accepted()
+        {
+            let (review, changed) = self.propose(checked, current, defining, next.decided).await?;
+            return Ok(Ok((current.clone(), changed, Some(review))));
+        }
+        let id = before.as_ref().map_or_else(|| self.new_id(), |before| before.workflow.clone());
+        let review = self.new_review(&id, Some(newest + 1), checked, defining).await?;
+        next.records.push(RecordChange::Create(review.is.record(self.caller.org, review.id.clone())));
+        Ok(Ok((self.next_version(id, next).await?, true, Some(review))))
     }
 
-    /// Stores a version together with the records of its triggers.
-    async fn next_version(
-        &self,
-        checked: &Checked,
-        before: Option<&DefinitionRow>,
-        decided: Auth,
-    ) -> Result<DefinitionRow, Error> {
+    /// Stores a version together with the records of its triggers. `id` is for a workflow that does not exist yet.
+    pub(super) async fn next_version(&self, id: String, next: NextVersion<'_>) -> Result<DefinitionRow, Error> {
+        let NextVersion { checked, before, by, author, accepted, mut records, action, mut detail, decided } = next;
         let definition = &checked.definition;
-        let cluster = &self.rooms.cluster;
-        let at = cluster.clock.now();
-        let workflow = before.map_or_else(|| cluster.ids.public("wf", at), |before| before.workflow.clone());
+        let at = self.rooms.cluster.clock.now();
+        let workflow = before.map_or(id, |before| before.workflow.clone());
         let after = Some(before.map_or(0, |before| before.version));
-        let mut records = triggers::sync(&self.rooms.triggers, self.caller.org, &workflow, definition).await?;
+        records.extend(triggers::sync(&self.rooms.triggers, self.caller.org, &workflow, definition).await?);
         records.extend(self.reset_switch(&workflow, definition, before).await?);
         let version = before.map_or(1, |before| before.version + 1);
-        records.extend(self.claim(&workflow, version, definition).await?);
-        let detail = json!({"id": workflow, "version": version});
+        records.extend(self.claim(&workflow, version, definition, accepted).await?);
+        (detail["id"], detail["version"]) = (json!(workflow), json!(version));
         let update = Change {
             records,
-            audit: vec![self.caller.audit(at, "workflow.define", &definition.name, detail)],
+            audit: vec![self.caller.audit(at, action, &definition.name, detail)],
             grants_of: Some(self.caller.org),
             decided: Some(decided),
         };
-        let new = NewDefinition { after, ..new_row(self.rooms, self.caller, checked, workflow) };
+        let new = NewDefinition { after, by, author, ..new_row(self.rooms, self.caller, checked, workflow) };
         let (access, org) = (self.rooms.access.clone(), self.caller.org);
         // In a task of its own: the cached epoch is dropped even if the caller does not wait for the result.
         let stored = tokio::spawn(async move {
@@ -158,6 +208,10 @@ impl Workflows<'_> {
         let stored = stored.await.map_err(|_| Error::Unavailable("the engine is stopping".into()))??;
         self.rooms.triggers.rescheduled.notify_one();
         stored.map_err(|_| Error::Changed("workflow"))
+    }
+
+    fn new_id(&self) -> String {
+        self.rooms.cluster.ids.public("wf", self.rooms.cluster.clock.now())
     }
 
     /// Resets the switch if this version changes `enabled`.

@@ -81,11 +81,13 @@ impl Workflows<'_> {
             return Err(taken());
         }
         let compiled = self.rooms.workflows.compile(row.clone())?;
+        self.check_replaceable(&compiled.row, "restore").await?;
         let definition = &compiled.definition;
         self.rooms.access.check_definition(self.caller.org, definition).await?;
         self.check_tool_name(Some(&row.workflow), definition).await?;
         let mut records = triggers::sync(&self.rooms.triggers, row.org, &row.workflow, definition).await?;
-        records.extend(self.claim(&row.workflow, row.version, definition).await?);
+        let accepted = self.rooms.workflows.reviewed(&row).await?.is_accepted();
+        records.extend(self.claim(&row.workflow, row.version, definition, accepted).await?);
         let now = self.rooms.cluster.clock.now();
         let audit = vec![self.caller.audit(now, "workflow.restore", &row.name, json!({"id": row.workflow}))];
         let update = Change { records, audit, grants_of: Some(row.org), decided: Some(decided) };

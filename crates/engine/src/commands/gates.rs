@@ -218,6 +218,10 @@ impl Gates<'_> {
             let ignored = if state.status().is_some() { Ignored::StepFinished } else { Ignored::NotWaiting };
             return Err(ignored.into());
         }
+        if self.caller.grants.is_agent() && self.rooms.workflows.unreviewed(&live.origin()).await?.is_some() {
+            let message = "an agent wrote this version, and no person has accepted it: only a person answers its gates";
+            return Err(Error::Refused(message.into()));
+        }
         let ask = live.run.ask(state);
         let names = |field: &str| -> Vec<String> {
             match ask.and_then(|ask| ask.get(field)) {

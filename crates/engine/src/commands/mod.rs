@@ -18,6 +18,7 @@ mod missing;
 mod organisations;
 mod policies;
 mod queries;
+mod reviews;
 mod runs;
 mod schedules;
 mod secrets;
@@ -31,7 +32,7 @@ pub use crate::records::With;
 pub use crate::run::start::{End, Started};
 pub use channels::{NewChannel, NotificationPreferences};
 pub use connections::NewConnection;
-pub use definitions::{Defined, Source, check_code};
+pub use definitions::{Defined, Defining, Source, check_code};
 pub use exposed::Exposed;
 pub use gates::{Approval, Decision, Refusal};
 pub use inbound::{Asks, Linked};
@@ -39,6 +40,7 @@ pub use keys::{KeyChange, NewKey};
 pub use organisations::{AuditExport, AuditQuery, Organisation, Usage};
 pub use policies::NewPolicy;
 pub use queries::NewQuery;
+pub use reviews::{ReviewView, Reviewing, StepChanges, Uses};
 pub use runs::{
     AttemptView, BulkOutcome, EventView, How, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary, RunView,
     RunWarning, StartedBy, StartedWith, StepView, Trigger, When, page_size,
@@ -107,6 +109,8 @@ handles! {
     connections: Connections,
     /// Saved queries.
     queries: Queries,
+    /// What agents wrote, and the answers of people.
+    reviews: Reviews,
     /// Policies about calls.
     policies: Policies,
     /// Notification channels, preferences and deliveries.

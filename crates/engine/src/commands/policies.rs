@@ -5,7 +5,9 @@ use super::change::{change, current_auth, new_named, retry_on_conflict};
 use super::input::{check_name, invalid};
 use crate::access::Right;
 use crate::error::Error;
-use crate::execute::{Effect, MAX_POLICIES, Policy, Rate, SUBJECT_KINDS, UnknownOutcome};
+use crate::execute::{
+    AGENTS_UNREVIEWED, Effect, MAX_POLICIES, Policy, Rate, SUBJECT_KINDS, UNREVIEWED, UnknownOutcome,
+};
 use crate::records::{Kept, body, find, json as json_text, list, name_key};
 use crate::secrets::host_pattern;
 use serde_json::{Value, json};
@@ -13,6 +15,7 @@ use stepwell_core::time::Millis;
 use stepwell_store::{Change, Record, RecordChange};
 
 const MAX_APPROVERS: usize = 100;
+const MAX_EXCEPTIONS: usize = 100;
 const MAX_REASON: usize = 1_000;
 
 /// The settings of a policy.
@@ -20,6 +23,8 @@ const MAX_REASON: usize = 1_000;
 pub struct NewPolicy {
     /// `tool:mail.*`, `host:*.example.com`, `connection:crm`.
     pub calls: String,
+    /// Calls that it does not apply to, in the same form.
+    pub except: Vec<String>,
     pub effect: Effect,
     pub approvers: Vec<String>,
     pub approvals: u32,
@@ -35,21 +40,25 @@ impl Policies<'_> {
     pub async fn list(&self) -> Result<Vec<Policy>, Error> {
         self.caller.check(Right::Read)?;
         let all = list::<Policy>(&*self.rooms.cluster.store, self.caller.org).await?;
-        Ok(all.into_iter().map(|policy| policy.is).collect())
+        Ok(Policy::with_built_in(all.into_iter().map(|policy| policy.is).collect()))
     }
 
     /// Returns a policy by name. Needs the right to read.
     pub async fn get(&self, name: &str) -> Result<Policy, Error> {
         self.caller.check(Right::Read)?;
-        body(&find::<Policy>(&*self.rooms.cluster.store, self.caller.org, name).await?)
+        match find::<Policy>(&*self.rooms.cluster.store, self.caller.org, name).await {
+            Err(Error::NotFound { .. }) if name == AGENTS_UNREVIEWED => Ok(Policy::agents_unreviewed()),
+            found => body(&found?),
+        }
     }
 
     /// Creates or replaces a policy. Takes effect with the next call. Needs the right to administer.
     pub async fn put(&self, name: &str, new: NewPolicy) -> Result<Policy, Error> {
         self.caller.check(Right::Admin)?;
         check_name("name", name)?;
-        check(&new)?;
-        let new = NewPolicy { calls: normalised(&new.calls)?, ..new };
+        check(name, &new)?;
+        let except = new.except.iter().map(|except| normalised("except", except)).collect::<Result<_, _>>()?;
+        let new = NewPolicy { calls: normalised("calls", &new.calls)?, except, ..new };
         retry_on_conflict(|| self.put_once(name, new.clone())).await
     }
 
@@ -59,11 +68,13 @@ impl Policies<'_> {
         let before = self.rooms.cluster.store.record_with_key(Policy::KIND, &name_key(self.caller.org, name)).await?;
         let existing = before.as_ref().map(body::<Policy>).transpose()?.map(|policy| (policy.created, policy.by));
         let (created, by) = existing.unwrap_or_else(|| (now, self.caller.name.to_string()));
-        let NewPolicy { calls, effect, approvers, approvals, allow_self, timeout, at_most_once, rate, reason } = new;
+        let NewPolicy { calls, except, effect, approvers, approvals, allow_self, timeout, at_most_once, rate, reason } =
+            new;
         let name = name.to_string();
         let policy = Policy {
             name,
             calls,
+            except,
             effect,
             approvers,
             approvals,
@@ -89,7 +100,7 @@ impl Policies<'_> {
         Ok(policy)
     }
 
-    /// Removes a policy. Needs the right to administer.
+    /// Removes a policy; `agents-unreviewed` becomes again what it was at first. Needs the right to administer.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         self.caller.check(Right::Admin)?;
         let record = find::<Policy>(&*self.rooms.cluster.store, self.caller.org, name).await?;
@@ -100,20 +111,34 @@ impl Policies<'_> {
     }
 }
 
+fn check_selector(field: &str, calls: &str) -> Result<(), Error> {
+    let known =
+        calls.split_once(':').is_some_and(|(kind, pattern)| SUBJECT_KINDS.contains(&kind) && !pattern.is_empty());
+    if known && calls.len() <= 300 {
+        return Ok(());
+    }
+    let forms = SUBJECT_KINDS.map(|kind| format!("{kind}:PATTERN")).join(", ");
+    Err(invalid(field, &format!("must select calls by one of {forms}")))
+}
+
 /// Normalises a host pattern, so that patterns and hosts can be compared.
-fn normalised(calls: &str) -> Result<String, Error> {
+fn normalised(field: &str, calls: &str) -> Result<String, Error> {
     match calls.strip_prefix("host:") {
-        Some(pattern) => host_pattern(pattern).map(|host| format!("host:{host}")).map_err(|why| invalid("calls", &why)),
+        Some(pattern) => host_pattern(pattern).map(|host| format!("host:{host}")).map_err(|why| invalid(field, &why)),
         None => Ok(calls.to_string()),
     }
 }
 
-fn check(new: &NewPolicy) -> Result<(), Error> {
-    let known =
-        new.calls.split_once(':').is_some_and(|(kind, pattern)| SUBJECT_KINDS.contains(&kind) && !pattern.is_empty());
-    if !known || new.calls.len() > 300 {
-        let forms = SUBJECT_KINDS.map(|kind| format!("{kind}:PATTERN")).join(", ");
-        return Err(invalid("calls", &format!("must select calls by one of {forms}")));
+fn check(name: &str, new: &NewPolicy) -> Result<(), Error> {
+    check_selector("calls", &new.calls)?;
+    new.except.iter().try_for_each(|except| check_selector("except", except))?;
+    if new.except.len() > MAX_EXCEPTIONS {
+        return Err(invalid("except", &format!("must be at most {MAX_EXCEPTIONS} exceptions")));
+    }
+    if name == AGENTS_UNREVIEWED && !new.calls.starts_with(UNREVIEWED) {
+        let message =
+            format!("must be {UNREVIEWED}:PATTERN in the policy {AGENTS_UNREVIEWED}: relax it with exceptions");
+        return Err(invalid("calls", &message));
     }
     if new.approvals == 0 || new.approvals as usize > MAX_APPROVERS {
         return Err(invalid("approvals", &format!("must be between 1 and {MAX_APPROVERS}")));

@@ -40,7 +40,8 @@ impl Workflows<'_> {
     pub async fn schedule(&self, workflow: &str) -> Result<Vec<ScheduleView>, Error> {
         let compiled = self.get(workflow).await?;
         let (org, id) = (compiled.row.org, &compiled.row.workflow);
-        let enabled = self.state(&compiled).await?.enabled;
+        let accepted = self.rooms.workflows.reviewed(&compiled.row).await?.is_accepted();
+        let enabled = self.state(&compiled).await?.enabled && accepted;
         let mut views = Vec::new();
         for record in triggers::of_workflow(&self.rooms.triggers, Scheduled::KIND, org, id).await? {
             let scheduled: Scheduled = body(&record)?;

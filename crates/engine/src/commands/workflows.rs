@@ -124,10 +124,12 @@ impl Workflows<'_> {
         self.rooms.workflows.version(row.id).await
     }
 
-    /// Deletes a workflow with its schedules and trigger URLs. Open runs continue. Needs the right to define.
+    /// Deletes a workflow with its schedules and trigger URLs. Open runs continue. Needs the right to define; an agent's
+    /// key cannot delete what a person wrote or accepted.
     pub async fn delete(&self, workflow: &str) -> Result<(), Error> {
         self.caller.check(Right::Define)?;
         let compiled = self.newest(workflow).await?;
+        self.check_replaceable(&compiled.row, "delete").await?;
         let now = self.rooms.cluster.clock.now();
         let row = &compiled.row;
         let mut records = triggers::removed(&self.rooms.triggers, row.org, &row.workflow).await?;

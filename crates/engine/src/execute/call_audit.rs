@@ -105,7 +105,7 @@ fn failed(at: At, attempt: u32, failure: &Failure, outcome: &'static str) -> Opt
 fn row(policies: &Policies, live: &Live, audited: Call, now: Time) -> Option<NewAudit> {
     let graph = &live.compiled.definition.graph;
     let Kind::Call { call, .. } = &graph.step(audited.at.step).def.kind else { return None };
-    if !audited.always && policies.is_empty() {
+    if !audited.always && !policies.has_stored() {
         return None;
     }
     let input = live.run.values.get(live.run.step(graph, audited.at)?.input?)?;

@@ -10,7 +10,7 @@ use crate::access::{Actor, actors};
 use crate::error::Error;
 use crate::run::{Live, Message, Runner, Slot, drive};
 use crate::secrets::{Mask, Reveal, UsedSecrets, outcome_size};
-use crate::workflows::{Connections, hide_password};
+use crate::workflows::{Connections, Origin, hide_password};
 use async_trait::async_trait;
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -80,8 +80,7 @@ struct Execution {
     approved: Option<Approved>,
     deferred: bool,
     secrets: Arc<CallSecrets>,
-    /// Names of all secrets that the workflow uses.
-    named: Arc<[Box<str>]>,
+    origin: Origin,
     call: StepCall,
 }
 
@@ -123,7 +122,7 @@ fn prepare(executor: &Arc<Executor>, live: &Live, key: &WorkKey, cancel: &Cancel
         approved: Approved::of_held(live, state),
         deferred: state.is_deferred(),
         secrets: secrets.clone(),
-        named: live.compiled.secrets.clone(),
+        origin: live.origin(),
         call: StepCall {
             resumed: resumed(live, state),
             cancel: cancel.clone(),
@@ -249,7 +248,7 @@ impl Drop for AttemptMetrics {
 }
 
 async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outcome, Stop> {
-    let Execution { run, kind, kind_name, payload, timeout, secrets, named, mut call, org, .. } = execution;
+    let Execution { run, kind, kind_name, payload, timeout, secrets, origin, mut call, org, .. } = execution;
     let (approved, deferred) = (execution.approved, execution.deferred);
     let Some(kind) = kind else {
         let message = format!("steps of kind {kind_name} cannot be executed here");
@@ -262,7 +261,7 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
     let sent = saved.as_ref().unwrap_or(&payload);
     check_rights(&executor.access, &call.caller, kind_name, sent).await?;
     let mask = connection_mask(executor, org, kind_name, sent).await.map_err(Stop::Failure)?;
-    let reveal = Reveal { org, kind: kind_name, named: &named, mask };
+    let reveal = Reveal { org, kind: kind_name, named: &origin.compiled.secrets, mask };
     (call.input, call.secrets) = executor.secrets.reveal(reveal, sent).await.map_err(Stop::Failure)?;
     let request = CallRequest {
         path: &call.path,
@@ -271,13 +270,15 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
         sent,
         input: &call.input,
         caller: &call.caller,
+        origin: &origin,
         approved: approved.as_ref(),
         note: call.resumed.as_ref().map(|resumed| &resumed.note),
         deferred,
     };
     let checked_host = permit(executor, &request, &RunGates { runner: &executor.runner, run }).await?;
     let tools = if kind_name == "javascript" { FETCH } else { &[] };
-    call.guard = Some(Arc::new(PolicyGuard { executor: executor.clone(), org, tools, checked_host }));
+    call.guard =
+        Some(Arc::new(PolicyGuard { executor: executor.clone(), org, origin: Some(origin), tools, checked_host }));
     if kind_name == "http" {
         sign(executor, &mut call).await.map_err(Stop::Failure)?;
     }

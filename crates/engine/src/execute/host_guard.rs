@@ -9,6 +9,7 @@ use super::policies::{Effect, Policies, Policy, Subject};
 use crate::error::Error;
 use crate::run::{HostGuard, HostRules};
 use crate::secrets::host_name;
+use crate::workflows::Origin;
 use async_trait::async_trait;
 use std::sync::Arc;
 use stepwell_core::event::Failure;
@@ -20,6 +21,8 @@ use url::Url;
 pub struct PolicyGuard {
     pub executor: Arc<Executor>,
     pub org: OrgId,
+    /// The run, if one makes the requests.
+    pub origin: Option<Origin>,
     /// What the requests count as besides their host: `tool:http` policies also apply to `fetch` in code.
     pub tools: &'static [&'static str],
     /// The host that was checked before the call.
@@ -29,21 +32,26 @@ pub struct PolicyGuard {
 impl Executor {
     /// The host policies for requests that are not made by a step.
     pub fn host_guard(self: &Arc<Executor>, org: OrgId) -> Arc<dyn HostGuard> {
-        Arc::new(PolicyGuard { executor: self.clone(), org, tools: &[], checked_host: None })
+        Arc::new(PolicyGuard { executor: self.clone(), org, origin: None, tools: &[], checked_host: None })
     }
 }
 
 #[async_trait]
 impl HostGuard for PolicyGuard {
     async fn rules(&self) -> Result<Arc<dyn HostRules>, Failure> {
-        let PolicyGuard { executor, org, tools, checked_host } = self;
+        let PolicyGuard { executor, org, origin, tools, checked_host } = self;
         let unavailable = |error: Error| Failure::retryable("unavailable", error.to_string());
         let policies = executor.policies(*org).await.map_err(unavailable)?;
+        let unreviewed = match origin {
+            Some(origin) => executor.runner.workflows.unreviewed(origin).await.map_err(unavailable)?,
+            None => None,
+        };
         Ok(Arc::new(PolicyRules {
             executor: executor.clone(),
             org: *org,
             tools,
             checked_host: checked_host.clone(),
+            unreviewed,
             policies,
         }))
     }
@@ -54,16 +62,19 @@ struct PolicyRules {
     org: OrgId,
     tools: &'static [&'static str],
     checked_host: Option<Arc<str>>,
+    /// The workflow because of which writing requests are held.
+    unreviewed: Option<String>,
     policies: Arc<Policies>,
 }
 
 impl HostRules for PolicyRules {
-    fn check(&self, url: &Url) -> Result<(), Failure> {
+    fn check(&self, url: &Url, writes: bool) -> Result<(), Failure> {
         let Some(host) = host_name(url).filter(|host| self.checked_host.as_deref() != Some(host)) else {
             return Ok(());
         };
         let tools = self.tools.iter().map(|tool| Subject::new("tool", (*tool).to_string()));
-        let subjects: Vec<Subject> = [Subject::new("host", host)].into_iter().chain(tools).collect();
+        let unreviewed = self.unreviewed.iter().filter(|_| writes).cloned().map(Subject::unreviewed);
+        let subjects: Vec<Subject> = [Subject::new("host", host)].into_iter().chain(tools).chain(unreviewed).collect();
         let matching = self.policies.on(&subjects);
         match matching.first() {
             Some(policy) if policy.effect == Effect::Deny => return Err(denied(policy, &subjects)),

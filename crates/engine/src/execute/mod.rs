@@ -25,7 +25,10 @@ pub mod trace;
 
 pub use abandon::{Abandoned, is_abandoned};
 pub use dispatch::claim;
-pub use policies::{Effect, MAX_POLICIES, Policies, Policy, Rate, SUBJECT_KINDS, UnknownOutcome};
+pub use policies::{
+    AGENTS_UNREVIEWED, Effect, MAX_POLICIES, Policies, Policy, Rate, SUBJECT_KINDS, UNREVIEWED, UnknownOutcome,
+    subjects,
+};
 pub use secret_access::{AccessedSecret, SecretAccess};
 pub use step::{Kinds, Missing, Principal, Resumed, StepCall, StepKind, Suspended, Until};
 

@@ -8,6 +8,7 @@ use super::step::Principal;
 use crate::access::{Access, Actor, Grants, Need, Right};
 use crate::error::Error;
 use crate::run::Live;
+use crate::workflows::Origin;
 use async_trait::async_trait;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -31,6 +32,7 @@ pub struct CallRequest<'a> {
     /// The input as it is sent, with secrets filled in.
     pub input: &'a Value,
     pub caller: &'a Principal,
+    pub origin: &'a Origin,
     /// The approval of this step, if it was held.
     pub approved: Option<&'a Approved>,
     /// The note of an earlier attempt, which is kept if this one is postponed.
@@ -150,12 +152,13 @@ pub async fn permit(
 ) -> Result<Option<Arc<str>>, Stop> {
     let unavailable = |error: Error| Stop::Failure(Failure::retryable("unavailable", error.to_string()));
     let policies = executor.policies(request.caller.org).await.map_err(unavailable)?;
-    if policies.is_empty() {
-        return Ok(None);
-    }
     // Messages must not show a host that a secret contains.
-    let shown = subjects(request.kind, &request.sent.value);
-    let subjects = subjects(request.kind, request.input);
+    let mut shown = subjects(request.kind, &request.sent.value);
+    let mut subjects = subjects(request.kind, request.input);
+    if let Some(workflow) = unreviewed(executor, request).await.map_err(unavailable)? {
+        shown.push(Subject::unreviewed(workflow.clone()));
+        subjects.push(Subject::unreviewed(workflow));
+    }
     let matching = policies.on(&subjects);
     for policy in matching.iter().take_while(|policy| policy.effect > Effect::Allow) {
         match policy.effect {
@@ -173,6 +176,15 @@ pub async fn permit(
         return Err(Stop::Later { due, why: Deferral::RateLimit, note: request.note.cloned() });
     }
     Ok(subjects.iter().find(|subject| subject.kind == "host").map(|host| (&*host.name).into()))
+}
+
+/// The unreviewed workflow that a call with side effects is made for.
+async fn unreviewed(executor: &Executor, request: &CallRequest<'_>) -> Result<Option<String>, Error> {
+    let kind = executor.kinds.get(request.kind);
+    if kind.is_some_and(|kind| kind.is_read_only(request.input)) {
+        return Ok(None);
+    }
+    executor.runner.workflows.unreviewed(request.origin).await
 }
 
 fn describe(subjects: &[Subject]) -> String {

@@ -3,6 +3,9 @@
 //!
 //! A policy selects calls by a kind and a pattern: `tool:mail.*`, `host:*.example.com`, `connection:crm`. If several
 //! match, `deny` takes precedence over `require_approval`, which takes precedence over `allow`.
+//!
+//! `unreviewed:WORKFLOW` selects calls with side effects in runs of a version that no person has accepted. The policy
+//! [`AGENTS_UNREVIEWED`] holds them in every organisation, until an administrator writes another one under its name.
 
 use super::Executor;
 use super::step::Kinds;
@@ -22,13 +25,20 @@ use stepwell_store::{NewAudit, OrgId, RecordFilter};
 /// Maximum number of policies of one organisation.
 pub const MAX_POLICIES: u32 = 500;
 /// Kinds of subjects that a policy can select.
-pub const SUBJECT_KINDS: [&str; 3] = ["tool", "host", "connection"];
+pub const SUBJECT_KINDS: [&str; 4] = ["tool", "host", "connection", UNREVIEWED];
+/// The kind of subject that calls with side effects in unreviewed runs have; its name is the workflow's.
+pub const UNREVIEWED: &str = "unreviewed";
+/// The policy that every organisation has from the start.
+pub const AGENTS_UNREVIEWED: &str = "agents-unreviewed";
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Policy {
     pub name: String,
     /// `tool:mail.*`.
     pub calls: String,
+    /// Calls that it does not apply to, in the same form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
     pub effect: Effect,
     /// Users or roles. If empty, all users with the right to approve.
     #[serde(default)]
@@ -91,8 +101,48 @@ impl Kept for Policy {
 }
 
 impl Policy {
+    /// The policy [`AGENTS_UNREVIEWED`] as long as no administrator has changed it.
+    pub fn agents_unreviewed() -> Policy {
+        Policy {
+            name: AGENTS_UNREVIEWED.into(),
+            calls: format!("{UNREVIEWED}:*"),
+            except: Vec::new(),
+            effect: Effect::RequireApproval,
+            approvers: Vec::new(),
+            approvals: one(),
+            allow_self: yes(),
+            timeout: None,
+            at_most_once: None,
+            rate: None,
+            reason: Some("an agent wrote this version, and no person has accepted it".into()),
+            created: Time(0),
+            by: "stepwell".into(),
+        }
+    }
+
+    /// Adds [`AGENTS_UNREVIEWED`] to the stored policies, unless it is one.
+    pub fn with_built_in(mut stored: Vec<Policy>) -> Vec<Policy> {
+        if !stored.iter().any(|policy| policy.name == AGENTS_UNREVIEWED) {
+            stored.push(Policy::agents_unreviewed());
+            stored.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        stored
+    }
+
+    /// Whether one of the exceptions is certain to match.
+    fn excepts(&self, subjects: &[Subject]) -> bool {
+        let patterns = || self.except.iter().filter_map(|except| except.split_once(':'));
+        let known = |subject: &Subject, (kind, pattern): (&str, &str)| {
+            subject.kind == kind && !subject.unknown && matches(pattern, &subject.name)
+        };
+        subjects.iter().any(|subject| patterns().any(|except| known(subject, except)))
+    }
+
     /// The subject of a call that the policy matches. `None` if it does not match.
     pub fn subject<'s>(&self, subjects: &'s [Subject]) -> Option<&'s Subject> {
+        if self.excepts(subjects) {
+            return None;
+        }
         let (kind, pattern) = self.calls.split_once(':')?;
         let is_match =
             |subject: &&Subject| subject.kind == kind && (subject.unknown || matches(pattern, &subject.name));
@@ -127,6 +177,11 @@ pub struct Subject {
 impl Subject {
     pub fn new(kind: &'static str, name: String) -> Subject {
         Subject { kind, name, unknown: false }
+    }
+
+    /// A call with side effects in a run that is unreviewed because of this workflow.
+    pub fn unreviewed(workflow: String) -> Subject {
+        Subject::new(UNREVIEWED, workflow)
     }
 }
 
@@ -164,8 +219,9 @@ pub struct Policies {
 }
 
 impl Policies {
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
+    /// Whether there is any policy besides the built-in one.
+    pub fn has_stored(&self) -> bool {
+        self.all.iter().any(|policy| policy.name != AGENTS_UNREVIEWED)
     }
 
     /// The policies that match a call, strongest effect first.
@@ -177,9 +233,6 @@ impl Policies {
 
     /// What the policies demand for a call that must not be made twice.
     fn demand_at_most_once(&self, kind: &str, input: &Value) -> Option<OnUnknown> {
-        if self.is_empty() {
-            return None;
-        }
         let demands = self.on(&subjects(kind, input)).into_iter().filter_map(|policy| policy.at_most_once);
         // `Fail` takes precedence: it never repeats the call.
         let demands: Vec<UnknownOutcome> = demands.collect();
@@ -219,6 +272,7 @@ impl Executor {
         };
         let records = self.cluster.store.records(filter).await?;
         let all = records.iter().map(body::<Policy>).collect::<Result<_, _>>()?;
+        let all = Policy::with_built_in(all);
         let found = Arc::new(Policies { all, kinds: self.kinds.clone() });
         self.policies.put(org, epoch, found.clone());
         Ok(found)
@@ -233,6 +287,7 @@ mod tests {
         Policy {
             name: name.into(),
             calls: calls.into(),
+            except: Vec::new(),
             effect,
             approvers: Vec::new(),
             approvals: 1,

@@ -50,6 +50,11 @@ pub trait StepKind: Send + Sync {
         false
     }
 
+    /// Whether a call with this input is known to have no side effects.
+    fn is_read_only(&self, _input: &Value) -> bool {
+        false
+    }
+
     /// Whether the kind applies `call.timeout` itself, because the time does not start with the call.
     fn keeps_time(&self) -> bool {
         false

@@ -1,6 +1,6 @@
 //! A run in memory.
 
-use crate::workflows::Compiled;
+use crate::workflows::{Compiled, Origin};
 use std::sync::Arc;
 use stepwell_core::run::Run;
 use stepwell_store::{OrgId, Parent, RunId, Version};
@@ -28,6 +28,15 @@ pub struct Live {
 }
 
 impl Live {
+    pub fn origin(&self) -> Origin {
+        Origin {
+            compiled: self.compiled.clone(),
+            run: self.run.id.clone(),
+            parent: self.parent.as_ref().map(|parent| parent.run),
+            acts_as: self.acts_as.clone(),
+        }
+    }
+
     /// All actors whose rights limit the run now, in the form that [`crate::access::actors`] parses.
     pub fn actors(&self) -> String {
         let retriers = self.run.retried_as.iter().map(|actor| &**actor);

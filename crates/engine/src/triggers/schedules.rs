@@ -289,16 +289,21 @@ async fn fire(triggers: &Triggers, record: Record, moment: Moment) -> Result<(),
         Trigger::At { at, input } => (vec![*at], None, input.clone(), Overlap::Allow),
         Trigger::Api | Trigger::Webhook(_) => return remove(triggers, record).await,
     };
+    let accepted = triggers.runner.workflows.reviewed(&compiled.row).await?.is_accepted();
     for tick in ticks {
         let due_tick = Tick { at: tick, actor: actor.clone(), input: input.clone(), overlap };
-        match tick_once(triggers, &record, &scheduled, due_tick).await {
+        let started = match accepted {
+            true => tick_once(triggers, &record, &scheduled, due_tick).await,
+            false => Err(Error::NotNow("an agent wrote this version, and no person has accepted it".into())),
+        };
+        match started {
             Ok(started) => {
                 (scheduled.last, scheduled.last_error) = (Some(tick), None);
                 scheduled.last_run = Some(started);
             }
             Err(error @ Error::Unavailable(_)) => return Err(error),
-            // An `at` trigger is not lost: it fires when the workflow is enabled again.
-            Err(error @ Error::Disabled(_)) if matches!(trigger, Trigger::At { .. }) => {
+            // An `at` trigger is not lost: it fires when the workflow is enabled again or its version is accepted.
+            Err(error @ (Error::Disabled(_) | Error::NotNow(_))) if matches!(trigger, Trigger::At { .. }) => {
                 scheduled.last_error = Some(error.to_string());
             }
             Err(error) => {

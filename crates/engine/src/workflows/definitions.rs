@@ -96,7 +96,8 @@ async fn check_against(schema: &InputSchema, input: &Arc<Value>) -> Result<(), E
     if faults.is_empty() { Ok(()) } else { Err(Error::Inputs(faults)) }
 }
 
-fn secrets(definition: &Definition) -> Arc<[Box<str>]> {
+/// The names of all secrets that its steps use.
+pub fn secrets(definition: &Definition) -> Arc<[Box<str>]> {
     let inputs = definition.graph.steps.iter().filter_map(|step| match &step.def.kind {
         Kind::Call { input, .. } => Some(input),
         _ => None,

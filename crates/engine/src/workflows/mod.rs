@@ -8,16 +8,18 @@ mod definitions;
 mod labels;
 mod names;
 mod queries;
+mod reviews;
 mod tools;
 
 pub use connections::{Connection, Connections, Database, Part, hide_password, parts};
-pub use definitions::{Checked, Compiled, Definitions, code};
+pub use definitions::{Checked, Compiled, Definitions, code, read as read_definition, secrets as secrets_of};
 pub use labels::{label_list, labels};
-pub use names::{AcceptedVersion, BUILT_IN_TOOLS, ExposedTool, OWN_TOOLS, clash, is_reserved, tool_name};
+pub use names::{BUILT_IN_TOOLS, ExposedTool, OWN_TOOLS, clash, is_reserved, tool_name};
 pub use queries::SavedQuery;
+pub use reviews::{Origin, Review, ReviewAnswer, ReviewState, Reviewed};
 pub use tools::{Accepted, FirstSeen, Held, NoServers, Offered, Pin, Pins, Server, Servers, Standing, State};
 
-use crate::access::Access;
+use crate::access::{Access, ByEpoch};
 use crate::error::Error;
 use std::sync::Arc;
 use stepwell_store::{DefinitionRow, OrgId};
@@ -28,12 +30,13 @@ pub struct Workflows {
     pub servers: Arc<dyn Servers>,
     pub pins: Pins,
     definitions: Definitions,
+    reviewed: ByEpoch<i64, Arc<Reviewed>>,
 }
 
 impl Workflows {
     pub fn new(access: Arc<Access>, servers: Arc<dyn Servers>) -> Workflows {
         let pins = Pins::new(access.cluster.store.clone());
-        Workflows { access, servers, pins, definitions: Definitions::default() }
+        Workflows { access, servers, pins, definitions: Definitions::default(), reviewed: ByEpoch::default() }
     }
 
     /// The newest version of a workflow that is not deleted, by name or `wf_…`.

@@ -4,14 +4,13 @@
 use crate::records::Kept;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use stepwell_core::time::Time;
 use stepwell_store::{OrgId, Record};
 
 /// Maximum length of a tool's name. All MCP clients accept 64.
 const LONGEST: usize = 60;
 
 /// The tools that Stepwell's MCP server offers.
-pub const OWN_TOOLS: [&str; 9] = [
+pub const OWN_TOOLS: [&str; 10] = [
     "workflow_approve",
     "workflow_cancel",
     "workflow_define",
@@ -19,6 +18,7 @@ pub const OWN_TOOLS: [&str; 9] = [
     "workflow_events",
     "workflow_list_definitions",
     "workflow_list_runs",
+    "workflow_reviews",
     "workflow_start",
     "workflow_status",
 ];
@@ -56,20 +56,14 @@ pub fn tool_name(workflow: &str) -> String {
     name
 }
 
-/// A workflow's claim to the name of its tool, and the version of it that was accepted. Its record has the workflow's
-/// id, and the name as its key.
+/// A workflow's claim to the name of its tool. Its record has the workflow's id, and the name as its key.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ExposedTool {
     pub tool: String,
     pub workflow: String,
-    pub accepted: Option<AcceptedVersion>,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct AcceptedVersion {
-    pub version: u32,
-    pub at: Time,
-    pub by: String,
+    /// No person has accepted the version: the name is still free for a tool of an MCP server.
+    #[serde(default)]
+    pub held: bool,
 }
 
 impl Kept for ExposedTool {

@@ -211,7 +211,7 @@ impl Pins {
     /// The workflows whose accepted version is exposed as a tool, by the tool's name.
     pub async fn exposed(&self, org: OrgId) -> Result<BTreeMap<String, String>, Error> {
         let all = list::<ExposedTool>(&*self.store, org).await?.into_iter().map(|with| with.is);
-        Ok(all.filter(|tool| tool.accepted.is_some()).map(|tool| (tool.tool, tool.workflow)).collect())
+        Ok(all.filter(|tool| !tool.held).map(|tool| (tool.tool, tool.workflow)).collect())
     }
 
     /// The accepted tools of a server. If the server is new, all tools that it offers are accepted.

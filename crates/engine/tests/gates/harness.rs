@@ -40,7 +40,10 @@ impl StepKind for Tools {
             "lost" | "safe_lost" if before == 0 => failed(lost),
             "reach" => {
                 let rules = call.guard.unwrap().rules().await.unwrap();
-                match rules.check(&call.input["args"]["url"].as_str().unwrap().parse().unwrap()) {
+                match rules.check(
+                    &call.input["args"]["url"].as_str().unwrap().parse().unwrap(),
+                    call.input["args"]["write"] == true,
+                ) {
                     Ok(()) => Outcome::Success(Reply::default()),
                     Err(failure) => failed(failure),
                 }
@@ -48,6 +51,13 @@ impl StepKind for Tools {
             "hang" => std::future::pending().await,
             _ => self.0.answer(&call).await,
         }
+    }
+
+    fn is_read_only(&self, input: &Value) -> bool {
+        let reads = |tool: &str| tool.starts_with("read") || tool == "reach";
+        input["tool"].as_str().is_some_and(reads)
+            || input["method"] == "GET"
+            || input["sql"].is_string() && input["write"] != true
     }
 
     fn is_idempotent(&self, input: &Value) -> bool {

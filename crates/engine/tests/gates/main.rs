@@ -12,5 +12,6 @@ mod links;
 mod matrix;
 mod places;
 mod rate_limit;
+mod reviewed;
 mod shown;
 mod trail;

@@ -111,20 +111,29 @@ impl Scene<'_> {
         ]
     }
 
+    async fn reviews(&self) -> Answers {
+        let reviews = self.harness.engine.reviews(self.caller);
+        vec![
+            ("Reviews::list", reviews.list(true).await.map(drop)),
+            ("Reviews::get", reviews.get("w").await.map(drop)),
+            ("Reviews::accept", reviews.accept("w", Reviewing::default()).await.map(drop)),
+            ("Reviews::refuse", reviews.refuse("w", Reviewing::default()).await.map(drop)),
+        ]
+    }
+
     async fn workflows(&self) -> Answers {
         let workflows = self.harness.engine.workflows(self.caller);
         let source = || Source { text: r#"{"name": "w", "tasks": {"a": {"sleep": 1}}}"#, file: None };
         let checked = workflows.check(source()).await.unwrap();
         vec![
             ("Workflows::define", workflows.define(source()).await.map(drop)),
-            ("Workflows::define_after", workflows.define_after(source(), Some(1)).await.map(drop)),
+            ("Workflows::define_as", workflows.define_as(source(), Defining::default()).await.map(drop)),
             ("Workflows::missing", workflows.missing(&checked).await.map(drop)),
-            ("Workflows::define_checked", workflows.define_checked(checked, None).await.map(drop)),
+            ("Workflows::define_checked", workflows.define_checked(checked, Defining::default()).await.map(drop)),
             ("Workflows::check_only", workflows.check_only(source()).await.map(drop)),
             ("Workflows::check_named", workflows.check_named(source()).await.map(drop)),
             ("Workflows::tools", workflows.tools().await.map(drop)),
             ("Workflows::exposed", workflows.exposed().await.map(drop)),
-            ("Workflows::accept_tool", workflows.accept_tool("w", None).await.map(drop)),
             ("Workflows::find", workflows.find("w").await.map(drop)),
             ("Workflows::list", workflows.list().await.map(drop)),
             ("Workflows::page", workflows.page(WorkflowQuery::default()).await.map(drop)),
@@ -233,6 +242,7 @@ async fn every_command_is_refused_to_a_caller_without_rights() {
     let mut answers = scene.runs().await;
     answers.extend(scene.steps().await);
     answers.extend(scene.workflows().await);
+    answers.extend(scene.reviews().await);
     answers.extend(scene.people().await);
     answers.extend(scene.settings().await);
     let mut called: BTreeSet<String> = FREE.iter().map(|(name, _)| name.to_string()).collect();

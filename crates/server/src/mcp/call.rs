@@ -3,7 +3,7 @@
 use super::proxied::{self, Other};
 use super::runs::{self, Detail};
 use super::tools::Named;
-use super::{Client, exposed, gates, tasks, text};
+use super::{Client, exposed, gates, reviews, tasks, text};
 use crate::app::App;
 use crate::body::{printable, shallow, typed};
 use crate::error::Problem;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stepwell_engine::commands::{self as engine, Decision, Source, State, Trigger, When, WorkflowQuery};
+use stepwell_engine::commands::{self as engine, Decision, Defining, Source, State, Trigger, When, WorkflowQuery};
 use stepwell_engine::schema::OwnSchema;
 use stepwell_engine::upstream::Offered;
 use stepwell_engine::{Caller, Error};
@@ -37,6 +37,7 @@ struct Define {
     definition: Value,
     #[serde(default)]
     check_only: bool,
+    reason: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -134,6 +135,7 @@ impl Call<'_> {
             Named::Deny => self.answer(typed(arguments)?, false).await?,
             Named::Cancel => self.cancel(typed(arguments)?).await?,
             Named::Events => self.events(typed(arguments)?).await?,
+            Named::Reviews => reviews::list(self.app, self.caller, typed(arguments)?).await?,
         };
         Ok(result.into())
     }
@@ -152,28 +154,24 @@ impl Call<'_> {
             add_warnings(&mut shown, &mut text, &checked.warnings);
             return Ok(text::result(shown, text));
         }
-        let defined = self.app.engine.workflows(self.caller).define(source).await?;
+        let defining = Defining { reason: define.reason, ..Defining::default() };
+        let defined = self.app.engine.workflows(self.caller).define_as(source, defining).await?;
         let row = &defined.compiled.row;
         let tool = match defined.compiled.definition.expose_as_tool && self.caller.may(Named::Start.right()) {
             true => exposed::list(self.app, self.caller).await?.into_iter().find(|one| one.compiled.row.id == row.id),
             false => None,
         };
         let tool = tool.map(|exposed| exposed.name);
-        let what = if defined.changed { "was stored" } else { "is unchanged" };
-        let mut text = format!("Version {} of {:?} {what}. Start it with workflow_start", row.version, row.name);
-        match &tool {
-            Some(tool) => text += &format!(" or the tool {tool}."),
-            None if defined.compiled.definition.expose_as_tool && self.caller.grants.is_agent() => {
-                text += ". It is not offered as a tool until a person accepts it (`stepwell tool accept`).";
-            }
-            None => text.push('.'),
+        let mut text = reviews::stored(&defined);
+        if let Some(tool) = &tool {
+            text += &format!(" The tool {tool} starts it too.");
         }
         let earlier = defined.before.as_ref().map(|(id, at)| json!({"id": id, "deleted_at": Instant(*at)}));
         if let Some((id, _)) = &defined.before {
             text += &format!(" An older workflow of that name was deleted: {id}.");
         }
         let mut shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,
-            "changed": defined.changed, "tool": tool, "earlier": earlier});
+            "changed": defined.changed, "tool": tool, "earlier": earlier, "review": reviews::brief(&defined)});
         add_warnings(&mut shown, &mut text, &defined.warnings);
         Ok(text::result(shown, text))
     }

@@ -18,6 +18,7 @@ mod listen;
 mod prompts;
 mod proxied;
 mod resources;
+mod reviews;
 mod runs;
 mod tasks;
 mod text;
@@ -108,10 +109,17 @@ struct Mcp {
 
 type Context = RequestContext<RoleServer>;
 
-/// The authenticated caller.
+/// Characters of what a client calls itself that are kept.
+const MAX_CLIENT: usize = 100;
+
+/// The authenticated caller, with what its client calls itself.
 fn caller(context: &Context) -> Result<Caller, ErrorData> {
     let caller = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
-    caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))
+    let caller = caller.cloned().ok_or_else(|| ErrorData::internal_error("the request has no caller", None))?;
+    let Some(client) = context.client_info() else { return Ok(caller) };
+    let named = format!("{} {}", client.name, client.version);
+    let shown: String = named.chars().filter(|c| !c.is_control()).take(MAX_CLIENT).collect();
+    Ok(caller.with_client(shown))
 }
 
 /// The capabilities of the client of this request.

@@ -20,10 +20,11 @@ pub enum Named {
     Deny,
     Cancel,
     Events,
+    Reviews,
 }
 
 impl Named {
-    pub const ALL: [Named; 9] = [
+    pub const ALL: [Named; 10] = [
         Named::Define,
         Named::ListDefinitions,
         Named::Start,
@@ -33,6 +34,7 @@ impl Named {
         Named::Deny,
         Named::Cancel,
         Named::Events,
+        Named::Reviews,
     ];
 
     pub fn parse(name: &str) -> Option<Named> {
@@ -50,6 +52,7 @@ impl Named {
             Named::Deny => "workflow_deny",
             Named::Cancel => "workflow_cancel",
             Named::Events => "workflow_events",
+            Named::Reviews => "workflow_reviews",
         }
     }
 
@@ -58,7 +61,7 @@ impl Named {
             Named::Define => Right::Define,
             Named::Start | Named::Cancel => Right::Run,
             Named::Approve | Named::Deny => Right::Approve,
-            Named::ListDefinitions | Named::Status | Named::ListRuns | Named::Events => Right::Read,
+            Named::ListDefinitions | Named::Status | Named::ListRuns | Named::Events | Named::Reviews => Right::Read,
         }
     }
 
@@ -116,6 +119,12 @@ impl Named {
                 changes().destructive(true).idempotent(true),
             ),
             Named::Events => ("Read a run's log", "Read everything that happened to a run, oldest first.", reads()),
+            Named::Reviews => (
+                "Read reviews",
+                "What became of the versions and proposals that agents wrote: whether a person accepted or refused \
+                 them, and the comment. Only a person answers.",
+                reads(),
+            ),
         }
     }
 
@@ -129,6 +138,7 @@ impl Named {
                 "definition": {"anyOf": [{"type": "object"}, {"type": "string"}],
                     "description": "The definition: an object, or YAML or JSON text"},
                 "check_only": {"type": "boolean", "default": false, "description": "Only report errors; store nothing"},
+                "reason": {"type": "string", "description": "Why, for the person who reviews it"},
             }),
             Named::ListDefinitions => json!({
                 "query": {"type": "string", "description": "Part of the name"},
@@ -174,12 +184,13 @@ impl Named {
                 "after": {"type": "integer", "minimum": 0, "default": 0, "description": "`next` of an earlier result"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 200},
             }),
+            Named::Reviews => json!({"review": {"type": "string", "description": "Only this one, rev_…"}}),
         };
         let required: &[&str] = match self {
             Named::Define => &["definition"],
             Named::Start => &["workflow"],
             Named::Status | Named::Cancel | Named::Events => &["run_id"],
-            Named::ListDefinitions | Named::ListRuns | Named::Approve | Named::Deny => &[],
+            Named::ListDefinitions | Named::ListRuns | Named::Approve | Named::Deny | Named::Reviews => &[],
         };
         json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false})
     }
@@ -204,6 +215,8 @@ impl Named {
                     "description": "The tool that starts it, if it is exposed as one"},
                 "earlier": {"anyOf": [{"type": "object"}, {"type": "null"}],
                     "description": "The deleted workflow that had this name before"},
+                "review": {"anyOf": [{"type": "object"}, {"type": "null"}],
+                    "description": "Of what an agent wrote: its id and state (unreviewed, proposed, accepted, refused)"},
             }}),
             Named::ListDefinitions => page(
                 "workflows",
@@ -226,6 +239,13 @@ impl Named {
                 json!({"type": "object", "required": ["version", "at", "type"], "properties": {
                     "version": {"type": "integer"}, "at": {"type": "string"}, "type": {"type": "string"},
                     "step": {"type": "string"},
+                }}),
+            ),
+            Named::Reviews => page(
+                "reviews",
+                json!({"type": "object", "required": ["id", "workflow", "state"], "properties": {
+                    "id": {"type": "string"}, "workflow": {"type": "string"}, "state": {"type": "string"},
+                    "comment": {"anyOf": [{"type": "string"}, {"type": "null"}]},
                 }}),
             ),
             Named::Start | Named::Status | Named::Approve | Named::Deny | Named::Cancel => run_schema(),

@@ -12,6 +12,7 @@ mod operate;
 mod pages;
 mod policies;
 mod queries;
+mod reviews;
 mod runs;
 mod secrets;
 mod servers;
@@ -36,6 +37,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(links::router())
         .merge(policies::router())
         .merge(audit::router())
+        .merge(reviews::router())
         .merge(operate::router())
         .merge(nodes::router())
         .merge(admin::router())

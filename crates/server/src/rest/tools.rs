@@ -1,17 +1,16 @@
-//! Workflows that are exposed as tools: their state, and accepting versions that agents defined.
+//! Workflows that are exposed as tools.
 
 use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
-use crate::body::Json;
 use crate::view::*;
 use axum::Json as Reply;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(tools)).routes(routes!(accept))
+    OpenApiRouter::new().routes(routes!(tools))
 }
 
 /// The workflows that are exposed as tools, by name
@@ -20,17 +19,4 @@ pub fn router() -> OpenApiRouter<App> {
 async fn tools(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<Page<WorkflowToolView>>> {
     let all = app.engine.workflows(&caller).tools().await?;
     Ok(Reply(all.into_iter().map(WorkflowToolView::from).collect::<Vec<_>>().into()))
-}
-
-/// Accept the newest version of a workflow as a tool that agents are offered
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/accept-tool", operation_id = "acceptTool", tag = "tools",
-    params(("id" = String, Path, description = "Name or id")), request_body = AcceptToolRequest,
-    responses((status = 200, description = "The tool", body = Data<WorkflowToolView>), Problems))]
-async fn accept(
-    State(app): State<App>,
-    Auth(caller): Auth,
-    Path(workflow): Path<String>,
-    Json(request, ..): Json<AcceptToolRequest>,
-) -> Answer<Reply<Data<WorkflowToolView>>> {
-    Ok(Reply(Data { data: app.engine.workflows(&caller).accept_tool(&workflow, request.version).await?.into() }))
 }

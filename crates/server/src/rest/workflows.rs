@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use stepwell_core::outline::outline;
 use stepwell_core::time::Time;
-use stepwell_engine::commands::{self as engine, Right, Source, WorkflowQuery};
+use stepwell_engine::commands::{self as engine, Defining, Right, Source, WorkflowQuery};
 use stepwell_engine::{Caller, Checked, Compiled, Error};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -55,6 +55,15 @@ struct Filters {
     limit: Option<u32>,
     /// `next` of the previous page
     cursor: Option<String>,
+}
+
+/// What an agent says about a definition
+#[derive(Clone, Default, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(default, deny_unknown_fields)]
+struct Why {
+    /// Why it is written, for the person who reviews it
+    reason: Option<String>,
 }
 
 /// The workflows of the organisation, by name
@@ -108,27 +117,32 @@ impl Include {
 ///
 /// 201 for a new workflow, 200 if an identical one exists, 409 if another one has that name: use `PUT` to create its
 /// next version.
-#[utoipa::path(post, path = "/api/v1/workflows", operation_id = "createWorkflow", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows", operation_id = "createWorkflow", tag = "workflows", params(Why),
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
         (status = 200, description = "An identical workflow exists", body = DefinedView),
         (status = 201, description = "Created", body = DefinedView), Problems))]
-async fn create(State(app): State<App>, Auth(caller): Auth, raw: Raw) -> Answer<Response> {
+async fn create(State(app): State<App>, Auth(caller): Auth, Params(why): Params<Why>, raw: Raw) -> Answer<Response> {
     caller.check(Right::Define)?;
     let text = text(&raw.bytes)?;
     let checked = app.engine.workflows(&caller).check(Source { text, file: None }).await?;
-    define(&app, &caller, checked, Some(0)).await
+    define(&app, &caller, checked, Defining { after: Some(0), reason: why.reason }).await
 }
 
-async fn define(app: &App, caller: &Caller, checked: Checked, after: Option<u32>) -> Answer<Response> {
-    let defined = app.engine.workflows(caller).define_checked(checked, after).await?;
-    let status =
-        if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
+async fn define(app: &App, caller: &Caller, checked: Checked, defining: Defining) -> Answer<Response> {
+    let defined = app.engine.workflows(caller).define_checked(checked, defining).await?;
+    let proposed = defined.review.as_ref().is_some_and(|review| review.is.version.is_none());
+    let status = match defined.changed && defined.compiled.row.version == 1 {
+        _ if proposed => StatusCode::ACCEPTED,
+        true => StatusCode::CREATED,
+        false => StatusCode::OK,
+    };
     let state = app.engine.workflows(caller).state(&defined.compiled).await?;
     let data = WorkflowSummary::defined(&defined, &state);
     let warnings = defined.warnings.iter().map(FaultView::from).collect();
-    Ok((status, Reply(DefinedView { data, warnings })).into_response())
+    let review = defined.review.map(ReviewSummary::from);
+    Ok((status, Reply(DefinedView { data, review, warnings })).into_response())
 }
 
 /// A definition must be text.
@@ -175,21 +189,24 @@ async fn view(app: &App, caller: &Caller, (compiled, deleted_at): (&Compiled, Op
 /// Running runs keep their version. With `If-Match`, only if the workflow has not changed.
 #[utoipa::path(put, path = "/api/v1/workflows/{id}", operation_id = "putWorkflow", tag = "workflows",
     params(("id" = String, Path, description = "Id or name"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of an earlier response")),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of an earlier response"), Why),
     request_body(content((serde_json::Value = "application/json"), (String = "application/yaml")),
         description = "The definition"),
     responses(
         (status = 200, description = "The newest version is the given definition", body = DefinedView),
         (status = 201, description = "Created: there was no workflow with that name", body = DefinedView),
+        (status = 202, description = "An agent's proposal: the version in `data` stays current until a person accepts \
+            the `review`", body = DefinedView),
         (status = 412, description = "The workflow has changed since `If-Match`", body = ProblemView,
             content_type = "application/problem+json"), Problems))]
 async fn put(
     State(app): State<App>,
     Auth(caller): Auth,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    given: (HeaderMap, Params<Why>),
     raw: Raw,
 ) -> Answer<Response> {
+    let (headers, Params(why)) = given;
     caller.check(Right::Define)?;
     let text = text(&raw.bytes)?;
     let before = found(app.engine.workflows(&caller).find(&id).await)?;
@@ -212,9 +229,9 @@ async fn put(
         }
         // With `If-Match`, a change before the write is a conflict.
         Some(before) if headers.contains_key(IF_MATCH) => {
-            define(&app, &caller, checked, Some(before.row.version)).await
+            define(&app, &caller, checked, Defining { after: Some(before.row.version), reason: why.reason }).await
         }
-        _ => define(&app, &caller, checked, None).await,
+        _ => define(&app, &caller, checked, Defining { after: None, reason: why.reason }).await,
     }
 }
 

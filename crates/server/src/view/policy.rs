@@ -10,8 +10,12 @@ use utoipa::ToSchema;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyRequest {
-    /// The calls it applies to: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`.
+    /// The calls it applies to: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`; `unreviewed:WORKFLOW` are calls
+    /// with side effects in runs of a version that an agent wrote and no person has accepted.
     pub calls: String,
+    /// Calls that it does not apply to, in the same form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
     pub effect: EffectName,
     /// Users or roles whose approval counts; if empty, anyone who may approve.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -41,6 +45,8 @@ pub struct PolicyRequest {
 pub struct PolicyView {
     pub name: String,
     pub calls: String,
+    #[serde(default)]
+    pub except: Vec<String>,
     pub effect: EffectName,
     pub approvers: Vec<String>,
     pub approvals: u32,
@@ -94,6 +100,7 @@ impl From<PolicyRequest> for NewPolicy {
     fn from(request: PolicyRequest) -> NewPolicy {
         NewPolicy {
             calls: request.calls,
+            except: request.except,
             effect: match request.effect {
                 EffectName::Allow => PolicyEffect::Allow,
                 EffectName::RequireApproval => PolicyEffect::RequireApproval,
@@ -118,6 +125,7 @@ impl From<Policy> for PolicyView {
         PolicyView {
             name: policy.name,
             calls: policy.calls,
+            except: policy.except,
             effect: match policy.effect {
                 PolicyEffect::Allow => EffectName::Allow,
                 PolicyEffect::RequireApproval => EffectName::RequireApproval,

@@ -97,6 +97,10 @@ impl From<&stepwell_formats::Fault> for FaultView {
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
 pub struct DefinedView {
     pub data: super::WorkflowSummary,
+    /// Of what an agent's key wrote. If it is `proposed`, `data` is the version that stays current.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = super::ReviewSummary, required = false)]
+    pub review: Option<super::ReviewSummary>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<FaultView>,
 }

@@ -86,6 +86,11 @@ set! {
     /// offered now.
     ToolStanding { Accepted, Changed, New, Held, Missing }
 }
+set! {
+    /// `unreviewed` or `refused` if an agent defined the version and no person has accepted it; `held` if the name belongs
+    /// to another tool.
+    WorkflowToolStanding { Accepted, Unreviewed, Refused, Held }
+}
 set! { DatabaseScheme { Postgres, Sqlite } }
 set! { FinishStatus { Success, Failed } }
 #[cfg(test)]

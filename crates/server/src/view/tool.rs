@@ -1,6 +1,6 @@
-//! Workflows that are exposed as tools: request and response types.
+//! Workflows that are exposed as tools: their type.
 
-use super::{Instant, ToolStanding};
+use super::WorkflowToolStanding;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell_engine::commands::Exposed;
@@ -18,7 +18,7 @@ pub struct WorkflowToolView {
     pub version: u32,
     /// Who defined that version.
     pub defined_by: String,
-    #[schema(value_type = ToolStanding)]
+    #[schema(value_type = WorkflowToolStanding)]
     pub standing: String,
     /// Why it is held.
     #[serde(default)]
@@ -30,21 +30,6 @@ pub struct WorkflowToolView {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     pub input_schema: Option<Value>,
-    #[serde(default)]
-    pub accepted_version: Option<u32>,
-    #[serde(default)]
-    pub accepted_at: Option<Instant>,
-    #[serde(default)]
-    pub accepted_by: Option<String>,
-}
-
-/// The version to accept.
-#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AcceptToolRequest {
-    /// The version that was reviewed. Refused if there is a newer one by now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<u32>,
 }
 
 impl From<Exposed> for WorkflowToolView {
@@ -55,13 +40,10 @@ impl From<Exposed> for WorkflowToolView {
             workflow_id: row.workflow.clone(),
             version: row.version,
             defined_by: row.by.clone(),
-            standing: exposed.clash.as_ref().map_or(exposed.standing.name(), |_| "held").to_string(),
+            standing: exposed.clash.as_ref().map_or(exposed.state.name(), |_| "held").to_string(),
             offered: exposed.is_offered(),
             description: definition.description.clone(),
             input_schema: definition.input_schema.clone(),
-            accepted_version: exposed.accepted.as_ref().map(|accepted| accepted.version),
-            accepted_at: exposed.accepted.as_ref().map(|accepted| accepted.at.into()),
-            accepted_by: exposed.accepted.as_ref().map(|accepted| accepted.by.clone()),
             why: exposed.clash,
             name: exposed.tool,
         }

@@ -110,7 +110,7 @@ impl Client {
         };
         if let Some(guard) = guard {
             let rules = guard.rules().await?;
-            rules.check(&url).map_err(|why| failure::denied_by_policy(&trail, why))?;
+            rules.check(&url, trail.writes).map_err(|why| failure::denied_by_policy(&trail, why))?;
             trail.rules = Some(rules);
         }
         if body.is_none() && [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
@@ -209,7 +209,10 @@ fn redirect(egress: Egress, own: &OwnAddress, attempt: Attempt<'_>) -> reqwest::
     if let Err(refused) = egress.check_url(attempt.url()).and_then(|()| own.check_url(attempt.url())) {
         return attempt.error(refused);
     }
-    let decision = TRAIL.try_with(|trail| trail.borrow().rules.as_ref().map(|rules| rules.check(attempt.url())));
+    let decision = TRAIL.try_with(|trail| {
+        let trail = trail.borrow();
+        trail.rules.as_ref().map(|rules| rules.check(attempt.url(), trail.writes))
+    });
     match decision.ok().flatten() {
         Some(Err(failure)) => attempt.error(failure::RedirectRefused::Policy(failure)),
         Some(Ok(())) | None => attempt.follow(),
@@ -223,6 +226,7 @@ impl Trail {
         let repeated = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         let becomes_get = status == StatusCode::SEE_OTHER || self.method == Method::POST;
         self.maybe_done |= !repeated && becomes_get;
+        self.writes &= repeated || !becomes_get;
         self.redirected = Some(next.clone());
     }
 }

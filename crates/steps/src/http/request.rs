@@ -125,6 +125,16 @@ pub(super) fn url(given: Option<&Value>) -> Result<Url, Failure> {
     Ok(url)
 }
 
+/// Whether a request of this method may change something.
+pub fn writes(method: &Method) -> bool {
+    ![Method::GET, Method::HEAD].contains(method)
+}
+
+/// Whether the input of a request is certain to have a method that changes nothing.
+pub fn is_read_only(input: &Value) -> bool {
+    method(input.get("method")).is_ok_and(|method| !writes(&method))
+}
+
 fn method(given: Option<&Value>) -> Result<Method, Failure> {
     let text = match given {
         None | Some(Value::Null) => return Ok(Method::POST),
@@ -188,6 +198,20 @@ mod tests {
         assert_eq!((&*failure.code, failure.retryable), ("bad_request", false));
         assert!(failure.message.contains(expected), "{input}: {}", failure.message);
         assert!(!failure.message.contains("s3cret"), "{}", failure.message);
+    }
+
+    #[test]
+    fn only_get_and_head_change_nothing() {
+        let check = |input: Value, expected: bool| assert_eq!(is_read_only(&input), expected, "{input}");
+        check(json!({"method": "GET"}), true);
+        check(json!({"method": " head "}), true);
+        for method in ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "no", ""] {
+            check(json!({"method": method}), false);
+        }
+        // Without a method it is a POST.
+        check(json!({}), false);
+        check(json!({"method": null}), false);
+        check(json!({"method": ["GET"]}), false);
     }
 
     #[test]

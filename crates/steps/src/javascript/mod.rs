@@ -97,6 +97,11 @@ impl JavascriptKind {
 
 #[async_trait]
 impl StepKind for JavascriptKind {
+    /// Code reaches the world through `fetch` only, and each of its requests is checked.
+    fn is_read_only(&self, _input: &Value) -> bool {
+        true
+    }
+
     async fn run(&self, call: StepCall) -> Outcome {
         let mut transcript = Transcript::default();
         let result = match Fetcher::new(&self.client, &call) {

@@ -180,9 +180,18 @@ impl Upstreams {
 
     /// Whether all tools of that name are accepted and declare themselves idempotent.
     pub(crate) fn is_idempotent(&self, name: &str) -> bool {
+        self.all_declare(name, KnownTool::is_idempotent)
+    }
+
+    /// Whether all tools of that name are accepted and declare themselves read-only.
+    pub(crate) fn is_read_only(&self, name: &str) -> bool {
+        self.all_declare(name, KnownTool::is_read_only)
+    }
+
+    fn all_declare(&self, name: &str, declares: fn(&KnownTool) -> bool) -> bool {
         self.context.all.iter().all(|upstream| {
             let known = upstream.known(name);
-            known.is_none_or(|known| known.is_idempotent() && upstream.standing(&known.offered) == Standing::Accepted)
+            known.is_none_or(|known| declares(&known) && upstream.standing(&known.offered) == Standing::Accepted)
         })
     }
 

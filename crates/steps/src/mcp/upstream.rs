@@ -107,9 +107,15 @@ impl KnownTool {
     }
 
     pub fn is_idempotent(&self) -> bool {
-        let hint =
-            |name| self.offered.annotations.as_ref().and_then(|hints| hints.get(name)) == Some(&Value::Bool(true));
-        hint("idempotentHint") || hint("readOnlyHint")
+        self.hint("idempotentHint") || self.is_read_only()
+    }
+
+    pub fn is_read_only(&self) -> bool {
+        self.hint("readOnlyHint")
+    }
+
+    fn hint(&self, name: &str) -> bool {
+        self.offered.annotations.as_ref().and_then(|hints| hints.get(name)) == Some(&Value::Bool(true))
     }
 }
 

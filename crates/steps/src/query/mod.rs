@@ -92,6 +92,10 @@ impl StepKind for QueryKind {
     }
 
     /// A read can be repeated.
+    fn is_read_only(&self, input: &Value) -> bool {
+        self.is_idempotent(input)
+    }
+
     fn is_idempotent(&self, input: &Value) -> bool {
         !input.get("write").and_then(Value::as_bool).unwrap_or_default()
     }

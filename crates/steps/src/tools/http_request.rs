@@ -1,7 +1,7 @@
 //! The `http_request` tool: an `http` step as a tool. Its result is one object: `{status_code, headers, body}`.
 
 use super::spec;
-use crate::http::{Client, METHODS, Outgoing};
+use crate::http::{Client, METHODS, Outgoing, is_read_only};
 use crate::tool::{Tool, ToolSpec, failed};
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -33,6 +33,10 @@ impl HttpRequest {
 impl Tool for HttpRequest {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn is_read_only(&self, args: &Value) -> bool {
+        is_read_only(args)
     }
 
     async fn call(&self, args: Arc<Value>, ctx: &StepCall) -> Outcome {

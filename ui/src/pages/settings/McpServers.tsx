@@ -46,7 +46,7 @@ export function McpServers() {
       {query.data?.map((server) => (
         <Server key={server.name} server={server} admin={admin} />
       ))}
-      <WorkflowTools may={admin || (who.data?.grants.includes("workflow.define") ?? false)} />
+      <WorkflowTools />
     </>
   );
 }

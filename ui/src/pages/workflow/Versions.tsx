@@ -5,9 +5,8 @@ import { type Version, versions, type Workflow, workflowGraph } from "../../api/
 import { GraphView } from "../../components/graph/GraphView";
 import { Got } from "../../components/Loading";
 import { When } from "../../components/Status";
-import { type DiffLine, diffLines } from "../../lib/diff";
+import { TextDiff } from "../../components/TextDiff";
 import { bothGraphs } from "../../lib/graphDiff";
-import "../../styles/diff.css";
 
 export function Versions({ workflow }: { workflow: Workflow }) {
   const query = useQuery({ ...versions(workflow.name), staleTime: 0 });
@@ -90,30 +89,5 @@ function DrawnDiff({ name, from, to }: { name: string; from: number; to: number 
     <GraphView graph={both.graph} changes={both.changes} />
   ) : (
     <Got query={before.data ? after : before}>{() => null}</Got>
-  );
-}
-
-function TextDiff({ before, after, title }: { before: string; after: string; title: string }) {
-  const lines = useMemo(() => diffLines(before, after), [before, after]);
-  const signs: Record<DiffLine["kind"], string> = { same: " ", out: "−", in: "+" };
-  return (
-    <section className="card flush" aria-label={title}>
-      <div className="card-head">
-        <h2>{title}</h2>
-        <span className="small dim">
-          {lines.filter((line) => line.kind === "in").length} lines in,{" "}
-          {lines.filter((line) => line.kind === "out").length} out
-        </span>
-      </div>
-      <pre className="diff" tabIndex={0}>
-        {lines.map((line, at) => (
-          <span key={at} className={`diff-${line.kind}`}>
-            <span className="diff-number">{line.old ?? ""}</span>
-            <span className="diff-number">{line.new ?? ""}</span>
-            {`${signs[line.kind]} ${line.text}\n`}
-          </span>
-        ))}
-      </pre>
-    </section>
   );
 }

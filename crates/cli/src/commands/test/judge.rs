@@ -2,8 +2,8 @@
 
 use super::case::{Expect, Series};
 use super::play::Played;
-use crate::diff::unified;
 use serde_json::Value;
+use stepwell_core::diff::unified;
 
 /// All differences, the most telling first; empty if the case passes.
 pub fn judge(expect: &Expect, played: &Played) -> Vec<String> {

@@ -2,7 +2,6 @@
 
 use crate::backend::{Missing, with};
 use crate::commands::{Common, Exit, document};
-use crate::diff::unified;
 use crate::draw::plain;
 use anyhow::{Context, bail};
 use serde::Serialize;
@@ -10,6 +9,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use stepwell_core::diff::unified;
 use stepwell_core::outline::{EdgeStyle, Outline, outline};
 use stepwell_server::view::VersionView;
 
