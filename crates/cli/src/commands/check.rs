@@ -151,7 +151,7 @@ impl Report {
 }
 
 fn line(source: &Source, what: &str, fault: &FaultView) -> String {
-    let FaultView { path, message, code, hint, line, column } = fault;
+    let FaultView { path, message, code, hint, line, column, fix: _ } = fault;
     let place = line.zip(*column).map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default();
     let path = if path.is_empty() { String::new() } else { format!("{path}: ") };
     let hint = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();

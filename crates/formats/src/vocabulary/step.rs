@@ -46,6 +46,7 @@ pub static STEP: Object = Object::of(
         METHOD,
         HEADERS,
         BODY,
+        FORM,
         TOOL,
         ARGS,
         def("javascript", Shape::Text, CODE_DOC, CODE_EXAMPLE).on(&[K::Code]),
@@ -157,6 +158,7 @@ pub const ATTEMPT_RULES: &[Rule] = &[
     Rule::Bars("at_most_once", "true", &["retries", "retry_attempts", "maxAttempts", "max_attempts", "retry"]),
     Rule::OnlyWith("on_unknown", "at_most_once", "true"),
     Rule::AtMostOne(&["tool", "toolName"]),
+    Rule::AtMostOne(&["body", "form"]),
 ];
 
 const TEMPLATE: Shape = Shape::Form(r"^\s*\{\{");
@@ -164,6 +166,7 @@ const TEMPLATE: Shape = Shape::Form(r"^\s*\{\{");
 const PARAMS: Shape = Shape::Either(&[Shape::List(&Shape::Any, ANY_NUMBER), Shape::Object(&super::UNKNOWN), TEMPLATE]);
 const ARGUMENTS: Shape = Shape::Either(&[Shape::Object(&super::UNKNOWN), TEMPLATE]);
 const WAITS: Shape = Shape::Either(&[Shape::True, Shape::Object(&WEBHOOK_WAIT)]);
+const FORM_FIELDS: Shape = Shape::Either(&[Shape::Object(&super::UNKNOWN), Shape::Text]);
 const A_SCHEMA: Shape = Shape::Either(&[Shape::Flag, Shape::Object(&JSON_SCHEMA)]);
 pub const PERSON: Shape = Shape::Form(r"\S");
 pub const CODE_DOC: &str = "JavaScript, never a template. It receives `ctx` with the input and earlier results, and \
@@ -192,6 +195,9 @@ pub const HEADERS: Def = def(
 .on(&[K::Http]);
 pub const BODY: Def =
     def("body", Shape::Any, "The body of the request, a template of any shape.", r#"{"id": "{{input.id}}"}"#)
+        .on(&[K::Http]);
+pub const FORM: Def =
+    def("form", FORM_FIELDS, "The fields of a form to send, instead of a `body`.", r#"{"name": "{{input.name}}"}"#)
         .on(&[K::Http]);
 pub const TOOL: Def = def(
     "tool",
