@@ -45,7 +45,7 @@ pub use engine::{Config, Engine};
 pub use error::Error;
 pub use execute::{
     AccessedSecret, Effect as PolicyEffect, Kinds, Policy, Principal, Rate, Resumed, SecretAccess, StepCall, StepKind,
-    Suspended, UnknownOutcome, Until, trace,
+    Suspended, ToolInfo, UnknownOutcome, Until, trace,
 };
 pub use log::LogReader;
 pub use run::{

@@ -1,4 +1,5 @@
-//! `stepwell tool`: lists workflows that are exposed as tools, and accepts versions that agents defined.
+//! `stepwell tool`: lists workflows that are exposed as tools, or the tools that steps may call, and accepts versions
+//! that agents defined.
 
 use super::{Common, Exit, document, lines};
 use crate::backend::{Missing, with};
@@ -15,6 +16,9 @@ pub struct Args {
 enum Command {
     /// List the workflows that are exposed as tools
     List {
+        /// List the tools that steps may call instead
+        #[arg(long)]
+        steps: bool,
         #[command(flatten)]
         common: Common,
     },
@@ -33,7 +37,10 @@ enum Command {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
-        Command::List { common } => {
+        Command::List { steps: true, common } => {
+            with(&common.at, Missing::Refuse, async |backend| lines(&backend.catalogue().await?, common.json, callable))
+        }
+        Command::List { steps: false, common } => {
             with(&common.at, Missing::Refuse, async |backend| lines(&backend.tools().await?, common.json, listed))
         }
         Command::Accept { workflow, version, common } => with(&common.at, Missing::Refuse, async |backend| {
@@ -46,6 +53,13 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
             Ok(Exit::Success)
         }),
     }
+}
+
+fn callable(tool: &CatalogueTool) -> String {
+    let CatalogueTool { name, description, .. } = tool;
+    let reads = if tool.read_only { "  [reads]" } else { "" };
+    let may = if tool.allowed { "" } else { "  (not allowed)" };
+    format!("{name}{reads}{may}  {description}")
 }
 
 fn listed(tool: &WorkflowToolView) -> String {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// What may be any JSON, because it is the user's and not ours. Add to this only what must be untyped.
-const ANY: [&str; 27] = [
+const ANY: [&str; 29] = [
     // What workflows are given and give back.
     "ApprovalView.asks",
     "AnswerRequest.data",
@@ -29,6 +29,10 @@ const ANY: [&str; 27] = [
     // A value of an expression.
     "PauseRequest.key",
     "PausedKey.key",
+    // The JSON Schema of a tool's arguments, as its server writes it.
+    "CatalogueTool.input_schema",
+    // A part of a definition.
+    "FixView.value",
     // Differs with what was done.
     "AuditView.detail",
     // Definitions have a grammar of their own, which is checked and told in full.

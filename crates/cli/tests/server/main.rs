@@ -18,6 +18,7 @@ mod description;
 mod documents;
 mod edges;
 mod everyday;
+mod first_try;
 mod fuzz;
 mod harness;
 mod hooks;

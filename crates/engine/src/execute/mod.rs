@@ -27,7 +27,7 @@ pub use abandon::{Abandoned, is_abandoned};
 pub use dispatch::claim;
 pub use policies::{Effect, MAX_POLICIES, Policies, Policy, Rate, SUBJECT_KINDS, UnknownOutcome};
 pub use secret_access::{AccessedSecret, SecretAccess};
-pub use step::{Kinds, Principal, Resumed, StepCall, StepKind, Suspended, Until};
+pub use step::{Kinds, Principal, Resumed, StepCall, StepKind, Suspended, ToolInfo, Until};
 
 use crate::access::{Access, ByEpoch};
 use crate::cluster::Cluster;

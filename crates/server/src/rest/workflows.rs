@@ -88,12 +88,14 @@ async fn create(State(app): State<App>, Auth(caller): Auth, raw: Raw) -> Answer<
 }
 
 async fn define(app: &App, caller: &Caller, checked: Checked, after: Option<u32>) -> Answer<Response> {
-    let defined = app.engine.workflows(caller).define_checked(checked, after).await?;
+    let workflows = app.engine.workflows(caller);
+    let missing = if caller.may(Right::Read) { workflows.missing(&checked).await? } else { Vec::new() };
+    let defined = workflows.define_checked(checked, after).await?;
     let status =
         if defined.changed && defined.compiled.row.version == 1 { StatusCode::CREATED } else { StatusCode::OK };
     let state = app.engine.workflows(caller).state(&defined.compiled).await?;
     let data = WorkflowSummary::defined(&defined, &state);
-    let warnings = defined.warnings.iter().map(FaultView::from).collect();
+    let warnings = defined.warnings.iter().chain(&missing).map(FaultView::from).collect();
     Ok((status, Reply(DefinedView { data, warnings })).into_response())
 }
 

@@ -3,7 +3,8 @@
 use super::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell_engine::commands::Exposed;
+use stepwell_core::unseen::removed;
+use stepwell_engine::commands::{CatalogueEntry, Exposed};
 use utoipa::ToSchema;
 
 /// A workflow that is exposed as a tool.
@@ -39,6 +40,24 @@ pub struct WorkflowToolView {
     pub accepted_by: Option<String>,
 }
 
+/// A tool that steps may call.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CatalogueTool {
+    pub name: String,
+    /// Its first line.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    #[schema(value_type = Object)]
+    pub input_schema: Value,
+    /// Whether it says that it changes nothing.
+    pub read_only: bool,
+    /// Whether this key may call it.
+    pub allowed: bool,
+    /// Its MCP server; null for a built-in tool.
+    #[serde(default)]
+    pub server: Option<String>,
+}
+
 /// The version to accept.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -65,6 +84,19 @@ impl From<Exposed> for WorkflowToolView {
             accepted_by: exposed.accepted.as_ref().map(|accepted| accepted.by.clone()),
             why: exposed.clash,
             name: exposed.tool,
+        }
+    }
+}
+
+impl From<CatalogueEntry> for CatalogueTool {
+    fn from(entry: CatalogueEntry) -> CatalogueTool {
+        CatalogueTool {
+            description: removed(entry.line()).chars().take(200).collect(),
+            name: entry.tool.name,
+            input_schema: entry.tool.input_schema,
+            read_only: entry.tool.read_only,
+            allowed: entry.allowed,
+            server: entry.server,
         }
     }
 }
