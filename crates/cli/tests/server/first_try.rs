@@ -177,7 +177,10 @@ fn an_agent_retries_reruns_delivers_and_compares() {
     server.api.step(run.as_str().unwrap(), "call", "waiting");
     agent.done("workflow_deliver", json!({"run_id": run, "step_name": "call", "body": {"paid": true}}));
     assert_eq!(agent.done("workflow_wait", json!({"run_id": run}))["output"], json!({"paid": true}));
-    let fails = |message: &str| json!({"name": "fails", "tasks": {"a": {"tool": "fail", "args": {"message": message}, "retries": 0}}});
+    let fails = |message: &str| {
+        let step = json!({"tool": "fail", "args": {"message": message}, "retries": 0});
+        json!({"name": "fails", "tasks": {"a": step}})
+    };
     server.api.define(&fails("one"));
     let failed =
         agent.call("workflow_start", json!({"workflow": "fails", "wait_seconds": 20}))["structuredContent"].clone();

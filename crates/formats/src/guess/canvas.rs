@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 pub fn convert(root: &mut Object) {
     let mut names = Names::default();
     let nodes = root.get("nodes").and_then(Json::as_array).cloned().unwrap_or_default();
-    for name in nodes.iter().filter_map(|node| id(node)) {
+    for name in nodes.iter().filter_map(id) {
         names.add(&name, &name);
     }
     let nodes: Vec<Json> = nodes.iter().map(|written| node(written, &names)).collect();

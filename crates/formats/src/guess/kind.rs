@@ -544,17 +544,17 @@ fn tool(mut fields: Object, out: &mut Object, names: &Names, word: Option<&str>,
     }
     let shell = ["run", "script", "command", "shell", "cmd", "commands", "bash", "entrypoint"];
     let named = take_text(&mut fields, usual).or_else(|| word.map(str::to_owned));
-    if named.is_none() || word.is_some_and(|word| shell.contains(&word)) {
-        if let Some(command) = take(&mut fields, &shell) {
-            let command = match &command {
-                Json::Array(lines) => lines.iter().filter_map(Json::as_str).collect::<Vec<_>>().join("\n").into(),
-                other => other.clone(),
-            };
-            // Nothing here runs commands by itself: a tool has to.
-            out.insert("tool".into(), "run_command".into());
-            out.insert("args".into(), json!({"command": names.value(&command)}));
-            return leftovers(&mut fields, out);
-        }
+    if (named.is_none() || word.is_some_and(|word| shell.contains(&word)))
+        && let Some(command) = take(&mut fields, &shell)
+    {
+        let command = match &command {
+            Json::Array(lines) => lines.iter().filter_map(Json::as_str).collect::<Vec<_>>().join("\n").into(),
+            other => other.clone(),
+        };
+        // Nothing here runs commands by itself: a tool has to.
+        out.insert("tool".into(), "run_command".into());
+        out.insert("args".into(), json!({"command": names.value(&command)}));
+        return leftovers(&mut fields, out);
     }
     let Some(name) = named else { return leftovers(&mut fields, out) };
     let name = server.filter(|_| !name.contains("__")).map_or(name.clone(), |server| format!("{server}__{name}"));
@@ -577,7 +577,7 @@ fn tool(mut fields: Object, out: &mut Object, names: &Names, word: Option<&str>,
 /// Whether an object is a step rather than a map of steps.
 pub fn is_step(fields: &Object) -> bool {
     let typed = |name: &&str| fields.get(*name).is_some_and(Json::is_string);
-    TYPE_FIELDS.iter().any(|name| typed(name))
+    TYPE_FIELDS.iter().any(typed)
         || TYPES.iter().any(|name| fields.contains_key(*name))
         || ["http", "run", "endpoint", "script", "code"].iter().any(|name| fields.contains_key(*name))
 }

@@ -78,7 +78,7 @@ pub fn sentence(event: &Event) -> String {
         },
         "kept" => "a call arrived early and is kept".into(),
         "approved" => by("was approved"),
-        "escalated" => "nobody answered in time: other approvers are asked".into(),
+        "escalated" => "there was no answer in time: other approvers are asked".into(),
         "overridden" => by("its outcome was set"),
         "ended" => by(&format!("the run ended as {}{why}", text("status"))),
         "retried" => by("the run was retried"),
