@@ -31,8 +31,10 @@ fn an_agent_reads_the_help_and_the_catalogue_of_tools() {
     let first = agent.done("tools_list", json!({"limit": 5}));
     let rest = agent.done("tools_list", json!({"cursor": first["next"]}));
     let names = |list: &Value| list.as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect::<Vec<_>>();
-    let all = server.api.data("/tools/catalogue");
+    let all = server.api.get("/api/v1/tools/catalogue").is(200).data();
     assert_eq!([names(&first["tools"]), names(&rest["tools"])].concat(), names(&all));
+    let printed = installation.stepwell(&["tool", "list", "--steps"]);
+    assert!(printed.lines().any(|line| line.starts_with("echo  [reads]  ")), "{printed}");
     // Who may not call a tool sees that.
     let other = Agent::plain(&server.api.new_user("drafter", &["workflow.define", "tool:log"]));
     let tools = other.done("tools_list", json!({}))["tools"].clone();
