@@ -144,6 +144,26 @@ async def define_start_watch_and_approve_from_a_second_client(server: Server, co
         assert "greet people" in prompt.messages[0].content.text
         wrong = await agent.call_tool("workflow_define", {"definition": "name: x\ntasks: {a: {needs: [b], sleep: 1}}"})
         assert wrong.is_error and "tasks.a" in wrong.content[0].text, wrong
+        await the_newer_tools(agent, run["run_id"])
+
+
+async def the_newer_tools(agent, run: str) -> None:
+    helped = await agent.call_tool("workflow_help", {"topic": "gates"})
+    assert not helped.is_error and "approval" in helped.content[0].text, helped
+    tools = await done(agent, "tools_list", {"query": "echo"})
+    assert tools["tools"][0]["name"] == "echo" and tools["tools"][0]["allowed"], tools
+    guess = {"name": "guess", "steps": [{"id": "a", "type": "tool", "tool": "echo", "arguments": {"value": 1}}]}
+    refused = await agent.call_tool("workflow_define", {"definition": guess})
+    assert refused.is_error and refused.structured_content["errors"][0]["fix"]["path"] == "", refused
+    waited = await done(agent, "workflow_wait", {"run_id": run})
+    assert waited["status"] == "completed", waited
+    page = await done(agent, "step_result", {"run_id": run, "max_bytes": 1000})
+    assert page["total"] == len(page["text"].encode()) and page["next"] is None, page
+    again = await done(agent, "workflow_rerun", {"run_id": run, "wait_seconds": 0})
+    assert again["run_id"] != run, again
+    await done(agent, "workflow_cancel", {"run_id": again["run_id"]})
+    diff = await done(agent, "workflow_diff", {"workflow": again["workflow"]})
+    assert "changed" in diff, diff
 
 
 async def a_client_that_listens_hears_of_new_tools_and_of_runs(server: Server, connect) -> None:

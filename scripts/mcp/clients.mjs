@@ -68,6 +68,11 @@ async function older(kind) {
   await done(second, "workflow_approve", { run_id: run.run_id, step_name: gate.step, digest: gate.digest });
   const end = await done(first, "workflow_status", { run_id: run.run_id, wait_seconds: 20 });
   assert.equal(end.status, "completed");
+  assert.equal((await done(first, "workflow_wait", { run_id: run.run_id })).status, "completed");
+  assert.equal((await done(first, "step_result", { run_id: run.run_id, step_name: gate.step })).next, null);
+  assert((await done(first, "workflow_events", { run_id: run.run_id })).events.every((event) => event.what));
+  assert((await done(first, "tools_list", {})).tools.some((tool) => tool.name === "echo"));
+  assert.equal((await done(first, "workflow_diff", { workflow: name })).changed, false);
   await Promise.all([first.close(), second.close()]);
   console.log(`ok: define, start, approve from a second client (TypeScript SDK 1, ${kind})`);
 }

@@ -28,7 +28,7 @@ impl Source {
     }
 
     pub fn compile(&self) -> Result<Definition, Faults> {
-        stepwell_formats::read(&self.bytes, Some(&self.name))
+        stepwell_formats::check(&self.bytes, Some(&self.name)).definition
     }
 
     /// What is suspicious, with its source lines; empty if there is nothing.

@@ -1,6 +1,7 @@
 //! Errors of the API and of the way to it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
 
@@ -156,10 +157,22 @@ pub struct Fault {
     pub code: Option<String>,
     /// How to fix it.
     pub hint: Option<String>,
+    /// A correction that a program can apply.
+    pub fix: Option<Fix>,
     /// The line of the definition.
     pub line: Option<u32>,
     /// The column of that line.
     pub column: Option<u32>,
+}
+
+/// A value to replace in a definition.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fix {
+    /// A JSON Pointer; empty for the whole definition.
+    pub path: String,
+    /// What to put there.
+    pub value: Value,
 }
 
 impl fmt::Display for Fault {

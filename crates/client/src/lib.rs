@@ -49,7 +49,7 @@ mod workflows;
 
 pub use call::{ATTEMPTS, Call};
 pub use client::{Client, Created};
-pub use error::{Error, Fault, Problem};
+pub use error::{Error, Fault, Fix, Problem};
 pub use find::{KeyFile, Options, is_local};
 pub use pages::Pages;
 /// The HTTP client underneath, for [`Client::request`].

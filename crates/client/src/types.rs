@@ -53,6 +53,7 @@ impl RunStatus {
     /// As the API writes it.
     pub fn as_str(self) -> &'static str {
         match self {
+            RunStatus::Scheduled => "scheduled",
             RunStatus::Queued => "queued",
             RunStatus::Running => "running",
             RunStatus::Paused => "paused",

@@ -45,7 +45,7 @@ pub use engine::{Config, Engine};
 pub use error::Error;
 pub use execute::{
     AGENTS_UNREVIEWED, AccessedSecret, Effect as PolicyEffect, Kinds, Missing, Policy, Principal, Rate, Resumed,
-    SecretAccess, StepCall, StepKind, Suspended, UnknownOutcome, Until, trace,
+    SecretAccess, StepCall, StepKind, Suspended, ToolInfo, UnknownOutcome, Until, trace,
 };
 pub use log::LogReader;
 pub use run::{

@@ -21,6 +21,14 @@ impl Severity {
     }
 }
 
+/// A correction that a program can apply: the value at `path`, a JSON Pointer, is replaced. An empty path is the whole
+/// document.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Fix {
+    pub path: String,
+    pub value: serde_json::Value,
+}
+
 /// One fault. `path` is its position in the document's values; line and column (from 1, in characters) are its position
 /// in the text, if the document came as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -41,6 +49,9 @@ pub struct Fault {
     pub message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// A correction, which may also correct other faults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
 }
 
 impl Fault {
@@ -57,7 +68,18 @@ impl Fault {
         let message = message.into();
         let (line, column, end_line, end_column) = (None, None, None, None);
         let severity = Severity::Error;
-        Fault { path: String::new(), line, column, end_line, end_column, code, severity, message, hint: None }
+        Fault {
+            path: String::new(),
+            line,
+            column,
+            end_line,
+            end_column,
+            code,
+            severity,
+            message,
+            hint: None,
+            fix: None,
+        }
     }
 
     /// The same as a warning: the definition is valid.

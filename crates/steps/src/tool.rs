@@ -17,11 +17,15 @@ use std::sync::Arc;
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::nearest::nearest;
 use stepwell_core::plan::Abandon;
-use stepwell_engine::{Missing, StepCall, StepKind, Suspended};
+use stepwell_engine::{Missing, StepCall, StepKind, Suspended, ToolInfo};
 use stepwell_store::OrgId;
 
 /// How many names an `unknown_tool` message lists if none is close to the requested one.
 const MAX_LISTED: usize = 20;
+
+/// The built-in tools that change nothing outside of their run.
+const READ_ONLY: [&str; 10] =
+    ["base64_decode", "base64_encode", "echo", "fail", "hash_sha256", "json_parse", "log", "now", "random", "uuid"];
 
 /// A tool's name, description and schema.
 #[derive(Clone, PartialEq, Debug)]
@@ -134,11 +138,26 @@ impl StepKind for ToolKind {
 
     async fn missing(&self, _org: OrgId, known: &Value) -> Vec<Missing> {
         let Some(name) = known.get("tool").and_then(Value::as_str) else { return Vec::new() };
-        let upstream = self.upstreams.as_ref().is_some_and(|upstreams| upstreams.has(name));
-        if self.tools.get(name).is_some() || upstream {
-            return Vec::new();
-        }
-        vec![Missing { field: "tool", message: self.tools.unknown(name, &[]).message.to_string() }]
+        let about = |message: String| Missing { field: "tool", message };
+        let args = known.get("args").unwrap_or(&Value::Null);
+        let fault = match self.tools.entries.get(name) {
+            Some(entry) => entry.schema.check_known(args),
+            None => match self.upstreams.as_ref().and_then(|upstreams| upstreams.schema(name)) {
+                Some(schema) => ArgumentSchema::new(&schema).check_known(args),
+                None => return vec![about(self.tools.unknown(name, &[]).message.to_string())],
+            },
+        };
+        fault.err().map(|why| about(format!("`{name}` would not be called: {why}"))).into_iter().collect()
+    }
+
+    fn tools(&self) -> Vec<ToolInfo> {
+        let info = |spec: &ToolSpec| ToolInfo {
+            name: spec.name.clone(),
+            description: spec.description.clone(),
+            input_schema: spec.input_schema.clone(),
+            read_only: READ_ONLY.contains(&&*spec.name),
+        };
+        self.tools.specs().map(info).collect()
     }
 
     async fn run(&self, call: StepCall) -> Outcome {

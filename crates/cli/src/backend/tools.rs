@@ -13,4 +13,16 @@ impl Backend {
             }
         }
     }
+
+    /// The tools that steps may call.
+    pub async fn catalogue(&self) -> anyhow::Result<Vec<CatalogueTool>> {
+        match self {
+            Backend::Server(client) => {
+                Ok(client.body::<Page<CatalogueTool>>(Call::get(&["tools", "catalogue"])).await?.data)
+            }
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(or_refusal(engine.mcp_servers(caller).catalogue().await)?.into_iter().map(Into::into).collect())
+            }
+        }
+    }
 }

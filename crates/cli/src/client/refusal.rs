@@ -4,7 +4,7 @@ use crate::commands::Exit;
 use std::fmt;
 use stepwell_client::{Fault, Problem};
 use stepwell_engine::Error;
-use stepwell_server::view::FaultView;
+use stepwell_server::view::{FaultView, FixView};
 
 #[derive(Debug)]
 pub struct Refusal {
@@ -109,6 +109,7 @@ fn fault(fault: &Fault) -> FaultView {
         message: fault.message.clone(),
         code: fault.code.clone(),
         hint: fault.hint.clone(),
+        fix: fault.fix.as_ref().map(|fix| FixView { path: fix.path.clone(), value: fix.value.clone() }),
         line: fault.line,
         column: fault.column,
     }

@@ -1,4 +1,4 @@
-//! `stepwell tool`: lists workflows that are exposed as tools.
+//! `stepwell tool`: lists workflows that are exposed as tools, or the tools that steps may call.
 
 use super::{Common, Exit, lines};
 use crate::backend::{Missing, with};
@@ -14,6 +14,9 @@ pub struct Args {
 enum Command {
     /// List the workflows that are exposed as tools
     List {
+        /// List the tools that steps may call instead
+        #[arg(long)]
+        steps: bool,
         #[command(flatten)]
         common: Common,
     },
@@ -21,10 +24,20 @@ enum Command {
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
     match args.command {
-        Command::List { common } => {
+        Command::List { steps: true, common } => {
+            with(&common.at, Missing::Refuse, async |backend| lines(&backend.catalogue().await?, common.json, callable))
+        }
+        Command::List { steps: false, common } => {
             with(&common.at, Missing::Refuse, async |backend| lines(&backend.tools().await?, common.json, listed))
         }
     }
+}
+
+fn callable(tool: &CatalogueTool) -> String {
+    let CatalogueTool { name, description, .. } = tool;
+    let reads = if tool.read_only { "  [reads]" } else { "" };
+    let may = if tool.allowed { "" } else { "  (not allowed)" };
+    format!("{name}{reads}{may}  {description}")
 }
 
 fn listed(tool: &WorkflowToolView) -> String {

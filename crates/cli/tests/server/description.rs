@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// What may be any JSON, because it is the user's and not ours. Add to this only what must be untyped.
-const ANY: [&str; 32] = [
+const ANY: [&str; 34] = [
     // What workflows are given and give back.
     "AskedCall.input",
     "AnswerRequest.data",
@@ -34,6 +34,10 @@ const ANY: [&str; 32] = [
     "PausedKey.key",
     // Fields of a form are JSON Schemas.
     "Form.properties",
+    // The JSON Schema of a tool's arguments, as its server writes it.
+    "CatalogueTool.input_schema",
+    // A part of a definition.
+    "FixView.value",
     // Differs with what was done.
     "Audit.detail",
     // Definitions have a grammar of their own, which is checked and told in full.

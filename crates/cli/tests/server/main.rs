@@ -18,6 +18,7 @@ mod dashboard;
 mod description;
 mod documents;
 mod edges;
+mod first_try;
 mod fuzz;
 mod harness;
 mod hooks;

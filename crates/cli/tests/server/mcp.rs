@@ -13,18 +13,22 @@ fn a_key_sees_the_tools_that_it_may_call_and_no_others() {
     let installation = Installation::new();
     let server = installation.serve();
     let sees = |grants: &[&str], name: &str| Agent::plain(&server.api.new_user(name, grants)).tools().join(" ");
-    assert_eq!(sees(&["workflow.define"], "a"), "workflow_define");
+    assert_eq!(sees(&["workflow.define"], "a"), "workflow_help tools_list workflow_define");
     assert_eq!(
         sees(&["workflow.read"], "b"),
-        "workflow_list_definitions workflow_status workflow_list_runs workflow_events workflow_reviews"
+        "workflow_diff workflow_list_definitions workflow_status workflow_wait step_result workflow_list_runs \
+         workflow_events"
     );
-    assert_eq!(sees(&["workflow.run"], "c"), "workflow_start workflow_cancel");
+    assert_eq!(
+        sees(&["workflow.run"], "c"),
+        "workflow_start workflow_deliver workflow_cancel workflow_retry workflow_rerun"
+    );
     assert_eq!(sees(&["workflow.approve"], "d"), "workflow_approve workflow_deny");
     assert_eq!(sees(&[], "e"), "");
     // An administrator answers gates in a browser, or with a key that names the right.
     for key in [server.api.clone(), server.with_key(&installation.agent_key())] {
         let agent = Agent::plain(&key);
-        assert_eq!(agent.tools().len(), 8, "{:?}", agent.tools());
+        assert_eq!(agent.tools().len(), 16, "{:?}", agent.tools());
         assert!(!agent.tools().iter().any(|tool| tool.contains("approve") || tool.contains("deny")));
     }
     // One that is not shown cannot be called either.
@@ -355,7 +359,7 @@ fn runs_and_workflows_can_be_read_and_the_format_explains_itself() {
     assert_eq!(prompts[0]["name"], "define_workflow");
     let prompt = agent.ask("prompts/get", json!({"name": "define_workflow", "arguments": {"goal": "greet"}}));
     let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
-    assert!(text.contains("greet") && text.contains("## Approval gates"), "{text}");
+    assert!(text.contains("greet") && text.contains("# Approval gates"), "{text}");
     let unknown = agent.send("prompts/get", json!({"name": "other"})).json();
     assert_eq!(unknown["error"]["code"], -32602);
 }

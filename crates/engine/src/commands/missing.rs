@@ -1,17 +1,20 @@
-//! What a definition uses and the organisation does not have: tools, connections, saved queries, child workflows. It may
-//! be there before the workflow runs, so these are warnings.
+//! What a definition uses and the organisation does not have: tools and their arguments, connections, saved queries,
+//! child workflows, secrets, approvers. It may be there before the workflow runs, so these are warnings.
 
 use super::Workflows;
-use crate::access::Right;
+use crate::access::{Right, Role, User};
 use crate::error::Error;
 use crate::execute::Missing;
 use crate::records::by_name;
+use crate::secrets::Secret;
 use crate::workflows::{Checked, SavedQuery};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use stepwell_core::graph::{Call, Kind, Step};
 use stepwell_core::nearest::nearest;
 use stepwell_core::quote::quote;
+use stepwell_core::template::Template;
 use stepwell_formats::{Fault, Passage, code};
 
 /// Time limit for looking everything up.
@@ -45,15 +48,18 @@ impl Workflows<'_> {
         match &step.def.kind {
             Kind::Child { workflow, .. } if **workflow != *own_name => self.missing_workflow(workflow).await,
             Kind::Call { call, input } => {
+                let mut missing = self.missing_secrets(input).await?;
                 let known = input.known();
                 if let Some(saved) = known.get("saved").and_then(Value::as_str).filter(|_| *call == Call::Query) {
-                    return self.missing_query(saved).await;
+                    missing.extend(self.missing_query(saved).await?);
+                } else if let Some(kind) = self.rooms.executor.kinds.get(call.name()) {
+                    let value = |field: &str| known.get(field).and_then(Value::as_str).unwrap_or_default().to_string();
+                    let pair = |Missing { field, message }| (value(field), message);
+                    missing.extend(kind.missing(self.caller.org, &known).await.into_iter().map(pair));
                 }
-                let Some(kind) = self.rooms.executor.kinds.get(call.name()) else { return Ok(Vec::new()) };
-                let value = |field: &str| known.get(field).and_then(Value::as_str).unwrap_or_default().to_string();
-                let pair = |Missing { field, message }| (value(field), message);
-                Ok(kind.missing(self.caller.org, &known).await.into_iter().map(pair).collect())
+                Ok(missing)
             }
+            Kind::Gate(gate) => self.missing_people(&gate.ask.known()).await,
             _ => Ok(Vec::new()),
         }
     }
@@ -67,6 +73,41 @@ impl Workflows<'_> {
         let near = nearest(name, all.iter().map(|row| row.name.as_str()));
         let hint = near.map(|near| format!("; did you mean {}?", quote(near))).unwrap_or_default();
         Ok(vec![(name.to_string(), format!("there is no workflow {}{hint}", quote(name)))])
+    }
+
+    async fn missing_secrets(&self, input: &Template) -> Result<Vec<(String, String)>, Error> {
+        let paths = input.exprs().flat_map(|expr| expr.paths());
+        let names: BTreeSet<&str> =
+            paths.filter(|path| path.key(0) == Some("secrets")).filter_map(|path| path.key(1)).collect();
+        let mut missing = Vec::new();
+        for name in names {
+            if by_name::<Secret>(&*self.rooms.cluster.store, self.caller.org, name).await?.is_none() {
+                missing.push((name.to_string(), format!("there is no secret {}", quote(name))));
+            }
+        }
+        Ok(missing)
+    }
+
+    /// The users and roles that a gate names.
+    async fn missing_people(&self, ask: &Value) -> Result<Vec<(String, String)>, Error> {
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for field in ["approvers", "escalate_to", "notify"] {
+            match &ask[field] {
+                Value::String(name) => drop(names.insert(name)),
+                Value::Array(several) => names.extend(several.iter().filter_map(Value::as_str)),
+                _ => {}
+            }
+        }
+        let (store, org) = (&*self.rooms.cluster.store, self.caller.org);
+        let mut missing = Vec::new();
+        for name in names {
+            let role = name.strip_prefix("role:");
+            let user = role.is_none() && by_name::<User>(store, org, name).await?.is_some();
+            if !user && by_name::<Role>(store, org, role.unwrap_or(name)).await?.is_none() {
+                missing.push((name.to_string(), format!("there is no user or role {}", quote(name))));
+            }
+        }
+        Ok(missing)
     }
 
     async fn missing_query(&self, name: &str) -> Result<Vec<(String, String)>, Error> {

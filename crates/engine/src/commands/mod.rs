@@ -3,6 +3,7 @@
 //! Commands are grouped by noun. A handle has a caller, and each command checks the caller's rights:
 //! `engine.runs(&caller).trigger(…)`. Requests with a token instead of a caller are in [`Inbound`] and [`Identity`].
 
+mod catalogue;
 mod change;
 mod channels;
 mod connections;
@@ -30,6 +31,7 @@ mod workflows;
 pub use crate::access::Right;
 pub use crate::records::With;
 pub use crate::run::start::{End, Started};
+pub use catalogue::CatalogueEntry;
 pub use channels::{NewChannel, NotificationPreferences};
 pub use connections::NewConnection;
 pub use definitions::{Defined, Defining, Source, check_code};

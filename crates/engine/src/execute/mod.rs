@@ -30,7 +30,7 @@ pub use policies::{
     subjects,
 };
 pub use secret_access::{AccessedSecret, SecretAccess};
-pub use step::{Kinds, Missing, Principal, Resumed, StepCall, StepKind, Suspended, Until};
+pub use step::{Kinds, Missing, Principal, Resumed, StepCall, StepKind, Suspended, ToolInfo, Until};
 
 use crate::access::{Access, ByEpoch};
 use crate::cluster::Cluster;

@@ -17,6 +17,17 @@ use stepwell_core::time::Millis;
 use stepwell_store::OrgId;
 use tokio_util::sync::CancellationToken;
 
+/// A tool that steps may call.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ToolInfo {
+    pub name: String,
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+    /// Whether it changes nothing.
+    pub read_only: bool,
+}
+
 /// One kind of call: `http`, `tool`, … Shared by all steps of that kind.
 #[async_trait]
 pub trait StepKind: Send + Sync {
@@ -42,6 +53,11 @@ pub trait StepKind: Send + Sync {
     /// Names what this installation does not have and an attempt with this input would need. What is not known before a
     /// run is null.
     async fn missing(&self, _org: OrgId, _known: &Value) -> Vec<Missing> {
+        Vec::new()
+    }
+
+    /// The tools that are built into this kind.
+    fn tools(&self) -> Vec<ToolInfo> {
         Vec::new()
     }
 

@@ -10,17 +10,25 @@ use stepwell_store::{OrgId, Record};
 const LONGEST: usize = 60;
 
 /// The tools that Stepwell's MCP server offers.
-pub const OWN_TOOLS: [&str; 10] = [
+pub const OWN_TOOLS: [&str; 18] = [
+    "step_result",
+    "tools_list",
     "workflow_approve",
     "workflow_cancel",
     "workflow_define",
+    "workflow_deliver",
     "workflow_deny",
+    "workflow_diff",
     "workflow_events",
+    "workflow_help",
     "workflow_list_definitions",
     "workflow_list_runs",
+    "workflow_rerun",
+    "workflow_retry",
     "workflow_reviews",
     "workflow_start",
     "workflow_status",
+    "workflow_wait",
 ];
 
 /// The tools that are built into steps.

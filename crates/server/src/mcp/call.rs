@@ -3,7 +3,7 @@
 use super::proxied::{self, Other};
 use super::runs::{self, Detail};
 use super::tools::Named;
-use super::{Client, exposed, gates, reviews, tasks, text};
+use super::{Client, bounds, exposed, gates, reviews, tasks, text, verbs, words};
 use crate::app::App;
 use crate::body::{printable, shallow, typed};
 use crate::error::Problem;
@@ -14,10 +14,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use stepwell_engine::commands::{self as engine, Decision, Defining, Source, State, Trigger, When, WorkflowQuery};
+use stepwell_engine::commands::{
+    self as engine, Decision, Defining, Right, Source, Started, State, Trigger, When, WorkflowQuery, page_size,
+};
 use stepwell_engine::schema::OwnSchema;
 use stepwell_engine::upstream::Offered;
-use stepwell_engine::{Caller, Error};
+use stepwell_engine::{Caller, Checked, Error};
 
 /// Maximum number of errors in arguments that are reported.
 const MOST_FAULTS: usize = 20;
@@ -66,6 +68,7 @@ struct Status {
     run_id: String,
     #[serde(default)]
     wait_seconds: f64,
+    max_bytes: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -101,9 +104,6 @@ struct Events {
     limit: Option<u32>,
 }
 
-/// How long a call waits for the end of a run by default.
-const USUAL_WAIT: Duration = Duration::from_secs(5);
-
 impl Call<'_> {
     /// Failures are results rather than protocol errors, because agents read results.
     pub async fn tool(self, name: &str, arguments: Value) -> Result<CallToolResponse, ErrorData> {
@@ -122,10 +122,18 @@ impl Call<'_> {
         Ok(answer.unwrap_or_else(|problem| text::refusal(&problem).into()))
     }
 
-    async fn named(self, named: Named, arguments: Value) -> Result<CallToolResponse, Problem> {
+    async fn named(self, named: Named, mut arguments: Value) -> Result<CallToolResponse, Problem> {
         self.caller.check(named.right())?;
-        check(self.app, named, &arguments)?;
+        check(self.app, named, &mut arguments)?;
         let result = match named {
+            Named::Help => verbs::help(&typed(arguments)?)?,
+            Named::Tools => self.tools(typed(arguments)?).await?,
+            Named::Diff => self.diff(typed(arguments)?).await?,
+            Named::Wait => self.wait(typed(arguments)?).await?,
+            Named::StepResult => self.step_result(typed(arguments)?).await?,
+            Named::Deliver => self.deliver(typed(arguments)?).await?,
+            Named::Retry => self.retry(typed(arguments)?).await?,
+            Named::Rerun => return self.rerun(typed(arguments)?).await,
             Named::Define => self.define(typed(arguments)?).await?,
             Named::ListDefinitions => self.list_definitions(typed(arguments)?).await?,
             Named::Start => return self.start(typed(arguments)?).await,
@@ -148,14 +156,18 @@ impl Call<'_> {
         let source = Source { text: &text, file: None };
         if define.check_only {
             let checked = self.app.engine.workflows(self.caller).check_only(source).await?;
+            let warnings = self.warned(&checked).await?;
             let name = checked.definition.name;
             let mut text = format!("The definition of {name:?} is valid. Nothing was stored.");
             let mut shown = json!({"name": name, "valid": true, "changed": false});
-            add_warnings(&mut shown, &mut text, &checked.warnings);
+            add_warnings(&mut shown, &mut text, &warnings);
             return Ok(text::result(shown, text));
         }
+        let workflows = self.app.engine.workflows(self.caller);
+        let checked = workflows.check(source).await?;
+        let warnings = self.warned(&checked).await?;
         let defining = Defining { reason: define.reason, ..Defining::default() };
-        let defined = self.app.engine.workflows(self.caller).define_as(source, defining).await?;
+        let defined = workflows.define_checked(checked, defining).await?;
         let row = &defined.compiled.row;
         let tool = match defined.compiled.definition.expose_as_tool && self.caller.may(Named::Start.right()) {
             true => exposed::list(self.app, self.caller).await?.into_iter().find(|one| one.compiled.row.id == row.id),
@@ -172,12 +184,21 @@ impl Call<'_> {
         }
         let mut shown = json!({"name": row.name, "valid": true, "id": row.workflow, "version": row.version,
             "changed": defined.changed, "tool": tool, "earlier": earlier, "review": reviews::brief(&defined)});
-        add_warnings(&mut shown, &mut text, &defined.warnings);
+        add_warnings(&mut shown, &mut text, &warnings);
         Ok(text::result(shown, text))
     }
 
+    /// What is suspicious, and what the definition uses that is not here, as far as the caller may know.
+    async fn warned(self, checked: &Checked) -> Result<Vec<stepwell_formats::Fault>, Problem> {
+        let mut warnings = checked.warnings.clone();
+        if self.caller.may(Right::Read) {
+            warnings.extend(self.app.engine.workflows(self.caller).missing(checked).await?);
+        }
+        Ok(warnings)
+    }
+
     async fn list_definitions(self, list: List) -> Result<CallToolResult, Problem> {
-        let limit = page_size(list.limit, 50)?;
+        let limit = page_size(list.limit, LISTED)?;
         let query =
             WorkflowQuery { text: list.query, deleted: list.deleted, cursor: list.cursor, limit, ..Default::default() };
         let page = self.app.engine.workflows(self.caller).page(query).await?;
@@ -188,20 +209,22 @@ impl Call<'_> {
             let first: String = about.lines().next().unwrap_or_default().chars().take(200).collect();
             lines += &format!("\n- {}{}: {first}", row.name, if *enabled { "" } else { " (disabled)" });
             found.push(json!({"name": row.name, "id": row.workflow, "version": row.version,
-                "description": definition.description, "enabled": enabled, "dialect": definition.graph.dialect.name(),
+                "description": first, "enabled": enabled, "dialect": definition.graph.dialect.name(),
                 "input_schema": definition.input_schema, "deleted_at": deleted_at.map(Instant)}));
         }
+        let (found, cut) = page_of(found, usize::MAX, "name");
+        let next = cut.or(page.next);
         let text = match found.len() {
             0 => "No workflows match. Create one with workflow_define.".to_string(),
             count => format!("{count} workflow{}:{lines}", plural(count)),
         };
-        Ok(text::result(json!({"workflows": found, "next": page.next}), text))
+        Ok(text::result(json!({"workflows": found, "next": next}), text))
     }
 
     async fn start(self, start: Start) -> Result<CallToolResponse, Problem> {
-        let wait = start.wait_seconds.map_or(USUAL_WAIT, seconds);
+        let wait = start.wait_seconds.map_or(runs::USUAL_WAIT, seconds);
         // Most workflows take an object, and REST also turns an empty body into one.
-        let input = start.input.unwrap_or_else(|| json!({}));
+        let input = self.input(&start.workflow, start.input.unwrap_or_else(|| json!({}))).await?;
         let mut trigger = Trigger::new(&start.workflow, input);
         trigger.key = start.idempotency_key.as_deref();
         trigger.labels = start.labels;
@@ -209,6 +232,29 @@ impl Call<'_> {
         // A scheduled run does not end soon.
         let wait = if trigger.when.is_some() { Duration::ZERO } else { wait };
         self.begin(trigger, wait).await
+    }
+
+    /// The input of a run. Text that holds an object is read as one where the workflow takes an object, and refused
+    /// where that is not known: most steps would read fields of it.
+    async fn input(self, workflow: &str, input: Value) -> Result<Value, Problem> {
+        let Some(read) = object_in(&input) else { return Ok(input) };
+        let compiled = self.app.engine.workflows(self.caller).find(workflow).await?;
+        let schema = compiled.definition.input_schema.as_ref();
+        let kinds = schema.and_then(|schema| schema.get("type"));
+        let takes = |kind: &str| match kinds {
+            Some(Value::String(one)) => one == kind,
+            Some(Value::Array(several)) => several.iter().any(|one| one == kind),
+            _ => false,
+        };
+        if takes("string") {
+            return Ok(input);
+        }
+        if takes("object") || schema.is_some_and(|schema| schema.get("properties").is_some()) {
+            shallow(&read, self.app)?;
+            return Ok(read);
+        }
+        let message = "this is text that holds a JSON object; pass the object itself, without quotes around it";
+        Err(Problem::input("input", message))
     }
 
     async fn exposed(self, exposed: &exposed::Exposed, arguments: Value) -> Result<CallToolResponse, Problem> {
@@ -232,6 +278,11 @@ impl Call<'_> {
     /// Starts a run: as a task if the client supports tasks, otherwise waiting for its end.
     async fn begin(self, trigger: Trigger<'_>, wait: Duration) -> Result<CallToolResponse, Problem> {
         let started = self.app.engine.runs(self.caller).trigger(trigger).await?;
+        self.begun(started, wait).await
+    }
+
+    /// A run that was started, as a task or once it has ended.
+    pub(super) async fn begun(self, started: Started, wait: Duration) -> Result<CallToolResponse, Problem> {
         if self.client.tasks {
             return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
         }
@@ -240,15 +291,9 @@ impl Call<'_> {
     }
 
     async fn status(self, status: Status) -> Result<CallToolResult, Problem> {
-        // Checks access: runs of others are reported as missing.
+        runs::wait(self.app, self.caller, &status.run_id, seconds(status.wait_seconds)).await?;
         let state = runs::read(self.app, self.caller, &status.run_id).await?;
-        if status.wait_seconds > 0.0
-            && state.run.finished_at.is_none()
-            && let Some(row) = self.app.engine.log().find(&status.run_id).await?
-        {
-            runs::settled(self.app, row.id, seconds(status.wait_seconds)).await?;
-        }
-        Ok(runs::read(self.app, self.caller, &status.run_id).await?.shown(Detail::Full))
+        Ok(state.shown_within(Detail::Full, status.max_bytes.unwrap_or(bounds::STRUCTURED)))
     }
 
     async fn list_runs(self, list: ListRuns) -> Result<CallToolResult, Problem> {
@@ -256,7 +301,7 @@ impl Call<'_> {
         let filters = engine::RunFilters {
             status,
             workflow: list.workflow,
-            limit: list.limit,
+            limit: Some(page_size(list.limit, LISTED)?),
             cursor: list.cursor,
             ..engine::RunFilters::default()
         };
@@ -302,40 +347,80 @@ impl Call<'_> {
     }
 
     /// The state of a run after a change.
-    async fn after(self, run: &str) -> Result<CallToolResult, Problem> {
+    pub(super) async fn after(self, run: &str) -> Result<CallToolResult, Problem> {
         let run = Run::from(self.app.engine.runs(self.caller).get_after_change(run).await?);
-        Ok(runs::RunState::without_gates(run, self.caller).shown(Detail::Brief))
+        Ok(runs::RunState::without_gates(run, self.caller, self.app).shown(Detail::Brief))
     }
 
     async fn events(self, events: Events) -> Result<CallToolResult, Problem> {
-        let limit = page_size(events.limit, 200)?;
+        let limit = page_size(events.limit, 50)?;
         let found = self.app.engine.runs(self.caller).events(&events.run_id, events.after, limit).await?;
         let next = found.last().map(|last| last.version);
-        let found: Vec<Event> = found.into_iter().map(|event| Event::new(&events.run_id, event)).collect();
+        let mut found: Vec<Event> = found.into_iter().map(|event| Event::new(&events.run_id, event)).collect();
         let line = |event: &Event| {
-            let step = event.step.as_ref().map(|step| format!(" {step}")).unwrap_or_default();
-            format!("\n- {} {}{step}", event.at.0, event.kind)
+            let step = event.step.as_ref().map(|step| format!(" {step}:")).unwrap_or_default();
+            format!("\n- {}{step} {}", event.at.0, words::sentence(event))
         };
-        let lines: String = found.iter().map(line).collect();
-        let text = match found.len() {
+        let run = Run::from(self.app.engine.runs(self.caller).get(&events.run_id).await?);
+        words::with_answers(&mut found, &run);
+        // Both forms within their bounds; a commit is never shown in part.
+        let mut shown: Vec<&Event> = Vec::new();
+        let (mut bytes, mut length, mut cut) = (0, 0, false);
+        for event in &found {
+            bytes += bounds::size(&words::event(event)) + 1;
+            length += line(event).len();
+            cut = bytes > bounds::STRUCTURED - 100 || length > bounds::TEXT - 100;
+            if cut {
+                let version = event.version;
+                shown.retain(|event| event.version < version || found[0].version == version);
+                break;
+            }
+            shown.push(event);
+        }
+        let next = if cut { shown.last().map(|last| last.version) } else { next };
+        let lines: String = shown.iter().map(|event| line(event)).collect();
+        let more = if cut { "\nMore follows: pass `next` as `after`." } else { "" };
+        let text = match shown.len() {
             0 => "No further events.".to_string(),
-            count => format!("{count} event{}:{lines}", plural(count)),
+            count => format!("{count} event{}:{lines}{more}", plural(count)),
         };
-        Ok(text::result(json!({"events": found, "next": next}), text))
+        let shown: Vec<Value> = shown.into_iter().map(words::event).collect();
+        Ok(text::result(json!({"events": shown, "next": next}), text))
     }
+}
+
+/// How many entries a list has unless asked for more.
+const LISTED: u32 = 20;
+
+/// As many entries as fit, and the cursor of the next ones if some do not. Entries are too large only by themselves.
+pub(super) fn page_of(entries: Vec<Value>, limit: usize, cursor: &str) -> (Vec<Value>, Option<String>) {
+    let count = entries.len();
+    let (mut kept, mut used) = (Vec::new(), 0);
+    for entry in entries.into_iter().take(limit) {
+        let entry = bounds::fit(entry, bounds::STRUCTURED / 4);
+        used += bounds::size(&entry) + 1;
+        if used > bounds::STRUCTURED - 200 {
+            break;
+        }
+        kept.push(entry);
+    }
+    let last = kept.last().and_then(|last: &Value| last[cursor].as_str().map(str::to_string));
+    let next = last.filter(|_| kept.len() < count);
+    (kept, next)
 }
 
 fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-fn seconds(wait: f64) -> Duration {
+pub(super) fn seconds(wait: f64) -> Duration {
     Duration::try_from_secs_f64(wait).unwrap_or_default().min(runs::LONGEST_WAIT)
 }
 
 /// Reports everything wrong with the arguments of a call.
-fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
+fn check(app: &App, named: Named, arguments: &mut Value) -> Result<(), Problem> {
     shallow(arguments, app)?;
+    read_objects(app, arguments)?;
     let schema = OwnSchema::compile(&named.input()).expect("a test compiles every schema");
     let errors: Vec<FaultView> = schema.faults(arguments).take(MOST_FAULTS).map(FaultView::from).collect();
     if let Some(first) = errors.first() {
@@ -346,6 +431,25 @@ fn check(app: &App, named: Named, arguments: &Value) -> Result<(), Problem> {
     }
     let fields = arguments.as_object().into_iter().flatten();
     { fields }.filter(|(name, _)| !FREE.contains(&name.as_str())).try_for_each(|(_, value)| printable(value))
+}
+
+/// Reads `labels` that came as the text of an object, as some models write all objects.
+fn read_objects(app: &App, arguments: &mut Value) -> Result<(), Problem> {
+    let Some(labels) = arguments.get_mut("labels") else { return Ok(()) };
+    if let Some(read) = object_in(labels) {
+        shallow(&read, app)?;
+        *labels = read;
+    }
+    Ok(())
+}
+
+/// The object that a text holds.
+fn object_in(value: &Value) -> Option<Value> {
+    let text = value.as_str()?.trim();
+    if !text.starts_with('{') {
+        return None;
+    }
+    serde_json::from_str(text).ok().filter(Value::is_object)
 }
 
 /// What is suspicious in a definition that is valid.

@@ -7,13 +7,16 @@
 //! | --- | --- |
 //! | authentication, and the methods of the protocol | `mod.rs` |
 //! | the tools and their schemas | `tools.rs`, `exposed.rs` (workflows), `proxied.rs` (tools of connected servers) |
-//! | tool calls and their results | `call.rs`, `runs.rs`, `text.rs` |
+//! | tool calls and their results | `call.rs`, `verbs.rs`, `runs.rs`, `text.rs`, `words.rs`, `bounds.rs` |
 //! | runs as tasks, gates as elicitation requests | `tasks.rs`, `gates.rs` |
 //! | resources, prompts, notifications | `resources.rs`, `prompts.rs`, `listen.rs` |
+//! | how to write definitions | `help.rs` |
 
+mod bounds;
 mod call;
 mod exposed;
 mod gates;
+mod help;
 mod listen;
 mod prompts;
 mod proxied;
@@ -23,6 +26,8 @@ mod runs;
 mod tasks;
 mod text;
 mod tools;
+mod verbs;
+mod words;
 
 use crate::app::App;
 use crate::auth::{Auth, is_own_origin};
@@ -51,8 +56,8 @@ use tokio::time::timeout;
 /// The server's instructions for clients.
 const INSTRUCTIONS: &str = "Stepwell runs durable workflows: steps survive crashes, waits cost nothing, and people \
 approve what needs approval. List workflows with workflow_list_definitions, start one with workflow_start and follow \
-its run with workflow_status. A run that waits for an approval continues once an approver has answered: do not start \
-it again. The prompt define_workflow documents the format of definitions.";
+its run with workflow_wait. A run that waits for an approval continues once an approver has answered: do not start it \
+again. Before you write a definition, read workflow_help; tools_list has the tools that its steps may call.";
 
 /// Levels that a message may have beyond those of its arguments, which are checked again when they are known.
 const ENVELOPE: usize = 32;

@@ -3,8 +3,9 @@
 use super::exposed::{self, Exposed};
 use super::runs::{Detail, RunState};
 use super::tools::object;
+use super::{bounds, resources};
 use crate::app::App;
-use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
+use rmcp::model::{CallToolResult, ContentBlock, Resource, Tool, ToolAnnotations};
 use serde_json::Value;
 use std::sync::Arc;
 use stepwell_core::unseen::{removed, rewrite};
@@ -56,8 +57,15 @@ pub fn result(state: &RunState) -> CallToolResult {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-            result.structured_content = Some(output).filter(Value::is_object);
+            let cut = text.len() > bounds::TEXT || bounds::size(&output) > bounds::STRUCTURED;
+            let mut result = CallToolResult::success(vec![ContentBlock::text(bounds::cut(&text, bounds::TEXT))]);
+            if cut {
+                let more = format!("The result is cut: read it with step_result, run_id {:?}.", run.id);
+                result.content.push(ContentBlock::text(more));
+                let link = Resource::new(resources::of_run(&run.id), format!("run {}", run.id));
+                result.content.push(ContentBlock::resource_link(link.with_mime_type("application/json")));
+            }
+            result.structured_content = Some(bounds::fit(output, bounds::STRUCTURED)).filter(Value::is_object);
             result
         }
         "failed" | "timeout" | "cancelled" => state.outcome(),

@@ -103,6 +103,11 @@ fn name(base: &str, uri: &str) -> Option<String> {
     (!name.is_empty() && !name.contains(['/', '\0'])).then_some(name)
 }
 
+/// The URI of a run.
+pub fn of_run(run: &str) -> String {
+    address(RUNS, run)
+}
+
 /// The run that a URI names.
 pub fn run_named(uri: &str) -> Option<String> {
     name(RUNS, uri)

@@ -58,7 +58,7 @@ pub async fn get(app: &App, caller: &Caller, run: &str, client: Client) -> Resul
 
 /// The state of the run, with the caller's last refused answer if its gate is still open.
 async fn waiting(app: &App, caller: &Caller, state: &RunState) -> Result<String, Problem> {
-    let text = text::run(&state.run, &state.approvals, false);
+    let text = state.text(false);
     let open = |refusal: &Refusal| state.approvals.iter().any(|gate| gate.step == gates::path(&refusal.step));
     let refusal = app.engine.gates(caller).last_refusal(&state.run.id).await?.filter(open);
     Ok(match refusal {
@@ -76,7 +76,7 @@ fn task(state: &RunState, status: TaskStatus) -> Task {
     let times = steps.chain(waits).chain([Some(run.created_at), run.started_at, run.finished_at]);
     let updated = times.flatten().max().unwrap_or(run.created_at);
     let mut task = Task::new(&run.id, status, run.created_at.0.to_string(), updated.0.to_string());
-    task.status_message = Some(text::run(run, &[], false));
+    task.status_message = Some(text::run(run, &[], "", false));
     task.poll_interval_ms = Some(SOON);
     task
 }

@@ -1,6 +1,6 @@
 //! Texts for agents: short, with the next call to make.
 
-use super::gates;
+use super::{bounds, gates};
 use crate::error::Problem;
 use crate::view::{ApprovalView, FaultView, Run};
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -9,20 +9,35 @@ use std::fmt::Write;
 use stepwell_core::approval::without_answer;
 
 /// Maximum length of a value in a text. The structured content has all of it.
-const SHOWN: usize = 4_000;
+const SHOWN: usize = 3_000;
 /// Maximum number of steps in a text.
 const STEPS: usize = 50;
 
-/// A result with structured content and a text.
+/// A result with structured content and a text, both bounded.
 pub fn result(structured: Value, text: String) -> CallToolResult {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(structured);
+    result_within(structured, text, bounds::STRUCTURED)
+}
+
+/// A result with at most this much structured content.
+pub fn result_within(structured: Value, text: String, most: usize) -> CallToolResult {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(bounds::cut(&text, bounds::TEXT))]);
+    result.structured_content = Some(bounds::fit(structured, most));
     result
 }
 
-/// An error result that the caller can act on.
+/// An error result that the caller can act on. Corrections that a program can apply are in its structured content.
 pub fn refusal(problem: &Problem) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(self::problem(problem))])
+    let text = bounds::cut(&self::problem(problem), bounds::TEXT);
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+    if problem.errors.iter().any(|error| error.fix.is_some()) {
+        let errors: Vec<&FaultView> = problem.errors.iter().filter(|error| error.fix.is_some()).collect();
+        let shown = serde_json::json!({"valid": false, "code": problem.code, "errors": errors});
+        // A correction that is cut would be wrong.
+        if bounds::size(&shown) <= bounds::STRUCTURED {
+            result.structured_content = Some(shown);
+        }
+    }
+    result
 }
 
 /// The error and all its details with their locations.
@@ -57,15 +72,12 @@ fn fault(fault: &FaultView) -> String {
     text
 }
 
-/// The state of a run, and the possible next calls.
-pub fn run(run: &Run, approvals: &[ApprovalView], may_read: bool) -> String {
+/// The state of a run, and the possible next calls. `address` is where people answer gates.
+pub fn run(run: &Run, approvals: &[ApprovalView], address: &str, may_read: bool) -> String {
     let mut text =
         format!("Run {} of {:?} (version {}) is {}.", run.id, run.workflow, run.workflow_version, run.status);
     if let Some(error) = &run.error {
         let _ = write!(text, "\nError: {} [{}]", error.message, error.code);
-    }
-    if let Some(output) = &run.output {
-        let _ = write!(text, "\nOutput: {}", cut(output));
     }
     for wait in &run.waiting_for {
         let at = if wait.step.is_empty() { String::new() } else { format!(" at {:?}", wait.step) };
@@ -73,29 +85,44 @@ pub fn run(run: &Run, approvals: &[ApprovalView], may_read: bool) -> String {
         let _ = write!(text, "\nIt waits for {}{at}: {}{until}.", wait.what, wait.moved_on_by);
     }
     for approval in approvals {
-        let _ = write!(text, "\n{}", gate(approval));
+        let _ = write!(text, "\n{}", gate(approval, address));
     }
     if run.finished_at.is_none() && may_read {
-        let _ = write!(text, "\nIt continues by itself. Check again with workflow_status, run_id {:?}.", run.id);
+        let _ = write!(text, "\nIt continues by itself. Wait for it with workflow_wait, run_id {:?}.", run.id);
+    }
+    if let Some(output) = &run.output {
+        let _ = write!(text, "\nOutput: {}", bounds::cut(&output.to_string(), SHOWN));
     }
     text
 }
 
-/// Where to answer a gate that cannot be shown in full over MCP.
-pub fn elsewhere(approval: &ApprovalView) -> String {
-    let ApprovalView { run_id, step, .. } = approval;
-    format!(
-        "It is too long to be shown in full here: answer it in the dashboard, or with `stepwell approve {run_id} {step}`."
-    )
+/// The command that answers a gate.
+pub fn command(approval: &ApprovalView) -> String {
+    format!("stepwell approve {} {}", approval.run_id, quoted(&approval.step))
 }
 
-fn gate(approval: &ApprovalView) -> String {
-    let message = approval.asks["message"].as_str().unwrap_or_default();
+/// A path of a step as a word of a shell.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    if path.chars().all(plain) { path.to_string() } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
+/// Where to answer a gate that cannot be shown in full over MCP.
+pub fn elsewhere(approval: &ApprovalView) -> String {
+    format!("It is too long to be shown in full here: answer it in the dashboard, or with `{}`.", command(approval))
+}
+
+fn gate(approval: &ApprovalView, address: &str) -> String {
+    let message = bounds::cut(approval.asks["message"].as_str().unwrap_or_default(), 2_000);
     let asked = if message.is_empty() { String::new() } else { format!(" {message:?}") };
     let silence = without_answer(approval.until.map(|until| until.0), approval.on_timeout.as_deref());
     if !approval.mine {
         let step = &approval.step;
-        return format!("Someone else has to answer{asked} at {step:?}; this key is not allowed to. {silence}");
+        let command = command(approval);
+        return format!(
+            "Someone else has to answer{asked} at {step:?}; this key is not allowed to. Tell them: {address}, or \
+             `{command}`. {silence}"
+        );
     }
     if !gates::fits(approval) {
         return format!("You are asked{asked} at {:?}. {} {silence}", approval.step, elsewhere(approval));
@@ -123,14 +150,4 @@ pub fn steps(run: &Run) -> String {
         let _ = write!(text, "\n- and {} more", run.tasks.0.len() - STEPS);
     }
     text
-}
-
-/// A value, cut to the maximum length.
-pub fn cut(value: &Value) -> String {
-    let text = value.to_string();
-    if text.len() <= SHOWN {
-        return text;
-    }
-    let start: String = text.chars().take(SHOWN).collect();
-    format!("{start}… (cut; the structured content has all of it)")
 }

@@ -1,6 +1,6 @@
 //! The tools: their names, their schemas, and the right that each requires.
 
-use super::{exposed, gates, proxied};
+use super::{bounds, exposed, gates, help, proxied};
 use crate::app::App;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -11,28 +11,47 @@ use stepwell_engine::{Caller, Error};
 /// The fixed tools, independent of workflows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Named {
+    Help,
+    Tools,
     Define,
+    Diff,
     ListDefinitions,
     Start,
     Status,
+    Wait,
+    StepResult,
     ListRuns,
     Approve,
     Deny,
+    Deliver,
     Cancel,
+    Retry,
+    Rerun,
     Events,
     Reviews,
 }
 
+/// A definition that is complete.
+const EXAMPLE: &str = r#"{"name": "order", "tasks": {"pay": {"url": "https://pay.example/charges", "body": {"cents": "{{input.cents}}"}, "retries": 3}, "ok": {"needs": ["pay"], "approval": {"message": "Ship {{input.id}}?", "timeout": "2d"}}, "ship": {"needs": ["ok"], "tool": "log", "args": {"message": "{{tasks.pay.body.id}}"}}}}"#;
+
 impl Named {
-    pub const ALL: [Named; 10] = [
+    pub const ALL: [Named; 18] = [
+        Named::Help,
+        Named::Tools,
         Named::Define,
+        Named::Diff,
         Named::ListDefinitions,
         Named::Start,
         Named::Status,
+        Named::Wait,
+        Named::StepResult,
         Named::ListRuns,
         Named::Approve,
         Named::Deny,
+        Named::Deliver,
         Named::Cancel,
+        Named::Retry,
+        Named::Rerun,
         Named::Events,
         Named::Reviews,
     ];
@@ -43,14 +62,22 @@ impl Named {
 
     pub fn name(self) -> &'static str {
         match self {
+            Named::Help => "workflow_help",
+            Named::Tools => "tools_list",
             Named::Define => "workflow_define",
+            Named::Diff => "workflow_diff",
             Named::ListDefinitions => "workflow_list_definitions",
             Named::Start => "workflow_start",
             Named::Status => "workflow_status",
+            Named::Wait => "workflow_wait",
+            Named::StepResult => "step_result",
             Named::ListRuns => "workflow_list_runs",
             Named::Approve => "workflow_approve",
             Named::Deny => "workflow_deny",
+            Named::Deliver => "workflow_deliver",
             Named::Cancel => "workflow_cancel",
+            Named::Retry => "workflow_retry",
+            Named::Rerun => "workflow_rerun",
             Named::Events => "workflow_events",
             Named::Reviews => "workflow_reviews",
         }
@@ -58,10 +85,17 @@ impl Named {
 
     pub fn right(self) -> Right {
         match self {
-            Named::Define => Right::Define,
-            Named::Start | Named::Cancel => Right::Run,
+            Named::Help | Named::Tools | Named::Define => Right::Define,
+            Named::Start | Named::Cancel | Named::Deliver | Named::Retry | Named::Rerun => Right::Run,
             Named::Approve | Named::Deny => Right::Approve,
-            Named::ListDefinitions | Named::Status | Named::ListRuns | Named::Events | Named::Reviews => Right::Read,
+            Named::Diff
+            | Named::ListDefinitions
+            | Named::Status
+            | Named::Wait
+            | Named::StepResult
+            | Named::ListRuns
+            | Named::Events
+            | Named::Reviews => Right::Read,
         }
     }
 
@@ -72,99 +106,140 @@ impl Named {
         }
     }
 
-    /// Title, description, and behaviour hints.
-    fn about(self) -> (&'static str, &'static str, ToolAnnotations) {
-        let reads = || ToolAnnotations::new().read_only(true).idempotent(true).open_world(false);
-        let changes = || ToolAnnotations::new().read_only(false).open_world(false);
-        match self {
-            Named::Define => (
-                "Define a workflow",
-                "Store a workflow definition, or its next version if the name is taken. Accepts all three dialects \
-                 (tasks, flow, or nodes and edges), as an object or as YAML or JSON text. All errors are reported at \
-                 once, with their locations. The prompt define_workflow documents the format.",
-                changes().destructive(false).idempotent(true),
+    /// Title and description.
+    fn about(self) -> (&'static str, String) {
+        let (title, about) = match self {
+            Named::Help => (
+                "Learn the format",
+                "How to write definitions, a topic at a time. Read `dialects` before the first one.",
             ),
-            Named::ListDefinitions => (
-                "List workflows",
-                "List the workflows that can be started, by name, with their input schemas.",
-                reads(),
+            Named::Tools => (
+                "List tools for steps",
+                "The tools that steps may call here: name, arguments, whether read-only, whether you may.",
             ),
+            Named::Define => {
+                let about = format!(
+                    "Store a workflow definition, or the next version if its name is taken: an object, or YAML or JSON \
+                     text. All errors are reported at once, with hints. See workflow_help. A complete one: {EXAMPLE}"
+                );
+                return ("Define a workflow", about);
+            }
+            Named::Diff => {
+                ("Compare versions", "What changed between two versions of a workflow, or in a new definition.")
+            }
+            Named::ListDefinitions => {
+                ("List workflows", "The workflows that can be started, with their input schemas.")
+            }
             Named::Start => (
                 "Start a run",
-                "Start a run of a workflow. The run is on disk before this returns and survives crashes. Waits a while \
-                 for its end; a run that has not finished continues by itself: follow it with workflow_status.",
-                ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true),
+                "Start a run. It is on disk before this returns and continues by itself: follow it with workflow_wait.",
             ),
             Named::Status => (
                 "Read a run",
-                "The state of a run: its steps with input, output and errors, what it waits for, and who can continue \
-                 it.",
-                reads(),
+                "A run: its steps with input, output and errors, what it waits for, who can continue it.",
             ),
-            Named::ListRuns => ("List runs", "List runs, newest first, filtered by status or workflow.", reads()),
+            Named::Wait => {
+                ("Wait for a run", "Wait until a run ends or waits for a person, at most 20 s. Call it again.")
+            }
+            Named::StepResult => {
+                ("Read a result", "The output (or input, error) of a step or run as JSON text, in pages.")
+            }
+            Named::ListRuns => ("List runs", "Runs, newest first."),
             Named::Approve => (
                 "Approve at a gate",
-                "Approve what a run asks at an approval gate. Pass the digest from workflow_status, so that the \
-                 approval covers exactly what was shown.",
-                changes().destructive(true).idempotent(false),
+                "Approve what a run asks at a gate. The digest from workflow_status covers exactly what was shown.",
             ),
-            Named::Deny => (
-                "Deny at a gate",
-                "Deny what a run asks at an approval gate. Unless the workflow handles it, the run ends.",
-                changes().destructive(true).idempotent(false),
-            ),
-            Named::Cancel => (
-                "Cancel a run",
-                "Stop a running run. Effects of finished steps are not undone.",
-                changes().destructive(true).idempotent(true),
-            ),
-            Named::Events => ("Read a run's log", "Read everything that happened to a run, oldest first.", reads()),
+            Named::Deny => {
+                ("Deny at a gate", "Deny what a run asks at a gate. Unless the workflow handles it, the run ends.")
+            }
+            Named::Deliver => ("Deliver to a step", "Deliver a body to a step that waits for a webhook."),
+            Named::Cancel => ("Cancel a run", "Stop a running run. Effects of finished steps are not undone."),
+            Named::Retry => {
+                ("Retry a run", "Continue a run that did not complete: failed and cancelled steps run again.")
+            }
+            Named::Rerun => ("Run again", "Start a new run with the input of another, or with a new input."),
+            Named::Events => ("Read a run's log", "What happened to a run, oldest first."),
             Named::Reviews => (
                 "Read reviews",
-                "What became of the versions and proposals that agents wrote: whether a person accepted or refused \
-                 them, and the comment. Only a person answers.",
-                reads(),
+                "What became of versions that agents wrote: accepted, refused or still open, with the comment.",
             ),
+        };
+        (title, about.to_string())
+    }
+
+    /// Hints about the behaviour.
+    fn annotations(self) -> ToolAnnotations {
+        let changes = || ToolAnnotations::new().read_only(false).open_world(false);
+        match self {
+            Named::Define => changes().destructive(false).idempotent(true),
+            Named::Start | Named::Retry | Named::Rerun | Named::Deliver => {
+                ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true)
+            }
+            Named::Approve | Named::Deny => changes().destructive(true).idempotent(false),
+            Named::Cancel => changes().destructive(true).idempotent(true),
+            _ => ToolAnnotations::new().read_only(true).idempotent(true).open_world(false),
         }
     }
 
     /// JSON Schema of the arguments.
     pub fn input(self) -> Value {
-        let run_id = json!({"type": "string", "description": "The run's id, run_…"});
-        let limit = json!({"type": "integer", "minimum": 1, "maximum": 200, "default": 50});
+        let run_id = json!({"type": "string", "description": "run_…"});
+        let step = json!({"type": "string", "description": "Name or path"});
+        let limit = json!({"type": "integer", "minimum": 1, "maximum": 200, "default": 20});
         let cursor = json!({"type": "string", "description": "`next` of an earlier result"});
+        let wait = |usual: u32| json!({"type": "number", "minimum": 0, "maximum": 20, "default": usual});
+        let max_bytes =
+            json!({"type": "integer", "minimum": 1_000, "maximum": bounds::MOST, "default": bounds::STRUCTURED});
+        let input = json!({"description": "Matches the workflow's input_schema"});
         let fields = match self {
+            Named::Help => {
+                let topics: Vec<&str> = help::TOPICS.iter().map(|(name, _)| *name).collect();
+                json!({"topic": {"enum": topics, "default": "dialects"}})
+            }
+            Named::Tools => json!({
+                "query": {"type": "string", "description": "Part of the name or description"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
+                "cursor": cursor,
+            }),
             Named::Define => json!({
-                "definition": {"anyOf": [{"type": "object"}, {"type": "string"}],
-                    "description": "The definition: an object, or YAML or JSON text"},
+                "definition": {"type": ["object", "string"]},
                 "check_only": {"type": "boolean", "default": false, "description": "Only report errors; store nothing"},
                 "reason": {"type": "string", "description": "Why, for the person who reviews it"},
             }),
+            Named::Diff => json!({
+                "workflow": {"type": "string"},
+                "from": {"type": "integer", "minimum": 1, "description": "Default: the version before `to`"},
+                "to": {"type": "integer", "minimum": 1, "description": "Default: the newest"},
+                "definition": {"type": ["object", "string"], "description": "Compared instead of `to`"},
+            }),
             Named::ListDefinitions => json!({
                 "query": {"type": "string", "description": "Part of the name"},
-                "deleted": {"type": "boolean", "default": false, "description": "Deleted workflows instead"},
+                "deleted": {"type": "boolean", "default": false},
                 "limit": limit,
                 "cursor": cursor,
             }),
             Named::Start => json!({
-                "workflow": {"type": "string", "description": "Name or id of the workflow"},
-                "input": {"description": "The run's input, matching the workflow's input_schema"},
-                "wait_seconds": {"type": "number", "minimum": 0, "maximum": 20, "default": 5,
-                    "description": "How long to wait for the end"},
+                "workflow": {"type": "string", "description": "Name or id"},
+                "input": input,
+                "wait_seconds": wait(5),
                 "idempotency_key": {"type": "string", "minLength": 1, "maxLength": 255,
-                    "description": "The same key with the same input starts only one run: pass one to retry safely"},
+                    "description": "The same key starts one run only: pass one to retry safely"},
                 "labels": {"type": "object", "additionalProperties": {"type": "string"}},
                 "at": {"type": "string", "description":
                     "When the run begins, such as 2026-12-24T18:00:00+01:00; until then it is scheduled"},
                 "delay": {"type": "string", "description": "How long until the run begins, such as 90m; instead of at"},
             }),
-            Named::Status => json!({
+            Named::Status => json!({"run_id": run_id, "wait_seconds": wait(0), "max_bytes": max_bytes}),
+            Named::Wait => json!({"run_id": run_id, "wait_seconds": wait(20)}),
+            Named::StepResult => json!({
                 "run_id": run_id,
-                "wait_seconds": {"type": "number", "minimum": 0, "maximum": 20, "default": 0,
-                    "description": "How long to wait for the end, or for a gate"},
+                "step_name": {"type": "string", "description": "Name or path; without it, the run's own"},
+                "what": {"enum": ["output", "input", "error"], "default": "output"},
+                "offset": {"type": "integer", "minimum": 0, "default": 0},
+                "max_bytes": {"type": "integer", "minimum": 1_000, "maximum": bounds::MOST, "default": bounds::TEXT},
             }),
             Named::ListRuns => json!({
-                "status": {"type": "array", "items": {"type": "string", "enum":
+                "status": {"type": "array", "items": {"enum":
                     ["scheduled", "queued", "running", "paused", "completed", "failed", "cancelled", "timeout"]}},
                 "workflow": {"type": "string", "description": "Name or id"},
                 "limit": limit,
@@ -172,112 +247,95 @@ impl Named {
             }),
             Named::Approve | Named::Deny => json!({
                 "run_id": run_id,
-                "step_name": {"type": "string", "description": "The gate's name or path"},
-                "step_id": {"type": "string", "description": "The step's id, step_…; replaces run_id and step_name"},
+                "step_name": step,
+                "step_id": {"type": "string", "description": "step_…; replaces run_id and step_name"},
                 "comment": {"type": "string"},
                 "data": {"description": "Data for the gate's form"},
                 "digest": {"type": "string", "description": "Digest of what was shown, from workflow_status"},
             }),
+            Named::Deliver => json!({"run_id": run_id, "step_name": step, "body": {}}),
             Named::Cancel => json!({"run_id": run_id, "reason": {"type": "string"}}),
+            Named::Retry => json!({
+                "run_id": run_id,
+                "newest": {"type": "boolean", "default": false, "description": "On the newest version of the workflow"},
+                "wait_seconds": wait(5),
+            }),
+            Named::Rerun => json!({"run_id": run_id, "input": input, "wait_seconds": wait(5)}),
             Named::Events => json!({
                 "run_id": run_id,
                 "after": {"type": "integer", "minimum": 0, "default": 0, "description": "`next` of an earlier result"},
-                "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 200},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 50},
             }),
             Named::Reviews => json!({"review": {"type": "string", "description": "Only this one, rev_…"}}),
         };
         let required: &[&str] = match self {
             Named::Define => &["definition"],
-            Named::Start => &["workflow"],
-            Named::Status | Named::Cancel | Named::Events => &["run_id"],
-            Named::ListDefinitions | Named::ListRuns | Named::Approve | Named::Deny | Named::Reviews => &[],
+            Named::Start | Named::Diff => &["workflow"],
+            Named::Deliver => &["run_id", "step_name"],
+            Named::Status
+            | Named::Wait
+            | Named::StepResult
+            | Named::Cancel
+            | Named::Retry
+            | Named::Rerun
+            | Named::Events => &["run_id"],
+            Named::Help
+            | Named::Tools
+            | Named::ListDefinitions
+            | Named::ListRuns
+            | Named::Approve
+            | Named::Deny
+            | Named::Reviews => &[],
         };
         json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false})
     }
 
-    /// JSON Schema of the structured content.
-    fn output(self) -> Value {
-        let page = |name: &str, item: Value| {
-            let kinds = json!([{"type": "string"}, {"type": "integer"}, {"type": "null"}]);
-            let next = json!({"anyOf": kinds, "description": "Cursor of the next page, if there is one"});
+    /// JSON Schema of the structured content, if there is any. Short, because every client keeps it in its context.
+    fn output(self) -> Option<Value> {
+        let page = |name: &str| {
             json!({"type": "object", "required": [name],
-                "properties": {name: {"type": "array", "items": item}, "next": next}})
+                "properties": {name: {"type": "array"}, "next": {"type": ["string", "integer", "null"]}}})
         };
-        match self {
-            Named::Define => json!({"type": "object", "required": ["name", "valid"], "properties": {
-                "name": {"type": "string"},
-                "valid": {"type": "boolean"},
-                "id": {"type": "string"},
-                "version": {"type": "integer"},
-                "changed": {"type": "boolean", "description": "False if the newest version was the same"},
-                "warnings": {"type": "array", "description": "What is valid but probably not meant"},
-                "tool": {"anyOf": [{"type": "string"}, {"type": "null"}],
-                    "description": "The tool that starts it, if it is exposed as one"},
-                "earlier": {"anyOf": [{"type": "object"}, {"type": "null"}],
-                    "description": "The deleted workflow that had this name before"},
-                "review": {"anyOf": [{"type": "object"}, {"type": "null"}],
-                    "description": "Of what an agent wrote: its id and state (unreviewed, proposed, accepted, refused)"},
-            }}),
-            Named::ListDefinitions => page(
-                "workflows",
-                json!({"type": "object", "required": ["name", "id", "version", "enabled"], "properties": {
-                    "name": {"type": "string"}, "id": {"type": "string"}, "version": {"type": "integer"},
-                    "description": {"anyOf": [{"type": "string"}, {"type": "null"}]}, "enabled": {"type": "boolean"},
-                    "input_schema": {"description": "JSON Schema of its input, if it has one"},
-                    "deleted_at": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-                }}),
-            ),
-            Named::ListRuns => page(
-                "runs",
-                json!({"type": "object", "required": ["id", "workflow", "status", "created_at"], "properties": {
-                    "id": {"type": "string"}, "workflow": {"type": "string"}, "status": {"type": "string"},
-                    "created_at": {"type": "string"}, "created_by": {"type": "string"},
-                }}),
-            ),
-            Named::Events => page(
-                "events",
-                json!({"type": "object", "required": ["version", "at", "type"], "properties": {
-                    "version": {"type": "integer"}, "at": {"type": "string"}, "type": {"type": "string"},
-                    "step": {"type": "string"},
-                }}),
-            ),
-            Named::Reviews => page(
-                "reviews",
-                json!({"type": "object", "required": ["id", "workflow", "state"], "properties": {
-                    "id": {"type": "string"}, "workflow": {"type": "string"}, "state": {"type": "string"},
-                    "comment": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-                }}),
-            ),
-            Named::Start | Named::Status | Named::Approve | Named::Deny | Named::Cancel => run_schema(),
-        }
+        Some(match self {
+            Named::Help => return None,
+            Named::Define => json!({"type": "object", "required": ["valid"], "properties": {
+                "name": {"type": "string"}, "valid": {"type": "boolean"}, "version": {"type": "integer"},
+                "changed": {"type": "boolean"}, "warnings": {"type": "array"}}}),
+            Named::Diff => json!({"type": "object", "properties": {
+                "changed": {"type": "boolean"}, "steps": {"type": "object"}}}),
+            Named::Tools => page("tools"),
+            Named::ListDefinitions => page("workflows"),
+            Named::ListRuns => page("runs"),
+            Named::Events => page("events"),
+            Named::Reviews => page("reviews"),
+            Named::StepResult => json!({"type": "object", "required": ["text", "total"], "properties": {
+                "text": {"type": "string"}, "total": {"type": "integer"}, "next": {"type": ["integer", "null"]}}}),
+            Named::Start
+            | Named::Status
+            | Named::Wait
+            | Named::Approve
+            | Named::Deny
+            | Named::Deliver
+            | Named::Cancel
+            | Named::Retry
+            | Named::Rerun => run_schema(),
+        })
     }
 
-    fn tool(self) -> Tool {
-        let (title, description, annotations) = self.about();
+    pub fn tool(self) -> Tool {
+        let (title, description) = self.about();
         let mut tool = Tool::new(self.name(), description, object(self.input()));
         tool.title = Some(title.into());
-        tool.output_schema = Some(object(self.output()));
-        tool.annotations = Some(annotations);
+        tool.output_schema = self.output().map(object);
+        tool.annotations = Some(self.annotations());
         tool
     }
 }
 
 /// The output schema of all tools that return a run.
 pub fn run_schema() -> Value {
-    json!({"type": "object", "required": ["run_id", "workflow", "status", "finished"], "properties": {
-        "run_id": {"type": "string"},
-        "workflow": {"type": "string"},
-        "workflow_version": {"type": "integer"},
-        "status": {"type": "string", "description":
-            "scheduled, queued, running, paused, completed, failed, cancelled or timeout"},
-        "finished": {"type": "boolean"},
-        "output": {"description": "The run's result, once it has one"},
-        "error": {"anyOf": [{"type": "object"}, {"type": "null"}]},
-        "waiting_for": {"type": "array", "items": {"type": "object"}, "description": "What the run waits for"},
-        "approvals": {"type": "array", "description": "Open gates, and whether you may answer them (mine)",
-            "items": {"type": "object"}},
-        "tasks": {"type": "object", "description": "Steps by path, with input, output, errors and attempts"},
-    }})
+    json!({"type": "object", "required": ["run_id", "status", "finished"], "properties": {
+        "run_id": {"type": "string"}, "status": {"type": "string"}, "finished": {"type": "boolean"}}})
 }
 
 /// Converts a schema to an object.
@@ -312,11 +370,28 @@ mod tests {
         for named in Named::ALL {
             assert_eq!(Named::parse(named.name()), Some(named));
             assert!(stepwell_engine::upstream::OWN_TOOLS.contains(&named.name()), "{}", named.name());
-            for schema in [named.input(), named.output()] {
+            for schema in [Some(named.input()), named.output()].into_iter().flatten() {
                 assert!(stepwell_engine::schema::OwnSchema::compile(&schema).is_ok(), "{}", named.name());
                 assert_eq!(schema["type"], "object");
             }
         }
         assert_eq!(Named::parse("workflow_destroy"), None);
+    }
+
+    #[test]
+    fn the_example_in_a_description_is_valid() {
+        let checked = stepwell_formats::check(EXAMPLE.as_bytes(), None);
+        assert!(checked.definition.is_ok() && checked.warnings.is_empty(), "{checked:?}");
+    }
+
+    /// 3.5 bytes to a token: less than what tokenisers of models in use need for JSON.
+    #[test]
+    fn the_tools_of_a_default_key_take_less_than_4000_tokens() {
+        let mine = Named::ALL.into_iter().filter(|named| named.right() != Right::Approve);
+        let sizes: Vec<(usize, &str)> =
+            mine.map(|named| (json!(named.tool()).to_string().len(), named.name())).collect();
+        let bytes: usize = sizes.iter().map(|(size, _)| size).sum();
+        println!("tools of a default key: {} tools, {bytes} bytes, about {} tokens", sizes.len(), bytes * 2 / 7);
+        assert!(bytes * 2 / 7 < 4_000, "{bytes} bytes: {sizes:?}");
     }
 }

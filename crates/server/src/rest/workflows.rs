@@ -131,16 +131,18 @@ async fn create(State(app): State<App>, Auth(caller): Auth, Params(why): Params<
 }
 
 async fn define(app: &App, caller: &Caller, checked: Checked, defining: Defining) -> Answer<Response> {
-    let defined = app.engine.workflows(caller).define_checked(checked, defining).await?;
+    let workflows = app.engine.workflows(caller);
+    let missing = if caller.may(Right::Read) { workflows.missing(&checked).await? } else { Vec::new() };
+    let defined = workflows.define_checked(checked, defining).await?;
     let proposed = defined.review.as_ref().is_some_and(|review| review.is.version.is_none());
     let status = match defined.changed && defined.compiled.row.version == 1 {
         _ if proposed => StatusCode::ACCEPTED,
         true => StatusCode::CREATED,
         false => StatusCode::OK,
     };
-    let state = app.engine.workflows(caller).state(&defined.compiled).await?;
+    let state = workflows.state(&defined.compiled).await?;
     let data = WorkflowSummary::defined(&defined, &state);
-    let warnings = defined.warnings.iter().map(FaultView::from).collect();
+    let warnings = defined.warnings.iter().chain(&missing).map(FaultView::from).collect();
     let review = defined.review.map(ReviewSummary::from);
     Ok((status, Reply(DefinedView { data, review, warnings })).into_response())
 }

@@ -45,6 +45,9 @@ pub struct FaultView {
     pub code: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// A correction that a program can apply. It may also correct other faults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<FixView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,11 +84,20 @@ fn both_forms(place: &str) -> (String, String) {
     (if written { place.to_string() } else { path }, pointer)
 }
 
+/// A value to replace in a definition.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct FixView {
+    /// A JSON Pointer; empty for the whole definition.
+    pub path: String,
+    pub value: serde_json::Value,
+}
+
 impl From<&stepwell_formats::Fault> for FaultView {
     fn from(fault: &stepwell_formats::Fault) -> FaultView {
         FaultView {
             code: Some(fault.code.to_string()),
             hint: fault.hint.clone(),
+            fix: fault.fix.as_ref().map(|fix| FixView { path: fix.path.clone(), value: fix.value.clone() }),
             line: fault.line,
             column: fault.column,
             ..FaultView::at(&fault.path, fault.message.clone())

@@ -3,7 +3,8 @@
 use super::WorkflowToolStanding;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stepwell_engine::commands::Exposed;
+use stepwell_core::unseen::removed;
+use stepwell_engine::commands::{CatalogueEntry, Exposed};
 use utoipa::ToSchema;
 
 /// A workflow that is exposed as a tool.
@@ -32,6 +33,24 @@ pub struct WorkflowToolView {
     pub input_schema: Option<Value>,
 }
 
+/// A tool that steps may call.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct CatalogueTool {
+    pub name: String,
+    /// Its first line.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    #[schema(value_type = Object)]
+    pub input_schema: Value,
+    /// Whether it says that it changes nothing.
+    pub read_only: bool,
+    /// Whether this key may call it.
+    pub allowed: bool,
+    /// Its MCP server; null for a built-in tool.
+    #[serde(default)]
+    pub server: Option<String>,
+}
+
 impl From<Exposed> for WorkflowToolView {
     fn from(exposed: Exposed) -> WorkflowToolView {
         let (row, definition) = (&exposed.compiled.row, &exposed.compiled.definition);
@@ -46,6 +65,19 @@ impl From<Exposed> for WorkflowToolView {
             input_schema: definition.input_schema.clone(),
             why: exposed.clash,
             name: exposed.tool,
+        }
+    }
+}
+
+impl From<CatalogueEntry> for CatalogueTool {
+    fn from(entry: CatalogueEntry) -> CatalogueTool {
+        CatalogueTool {
+            description: removed(entry.line()).chars().take(200).collect(),
+            name: entry.tool.name,
+            input_schema: entry.tool.input_schema,
+            read_only: entry.tool.read_only,
+            allowed: entry.allowed,
+            server: entry.server,
         }
     }
 }

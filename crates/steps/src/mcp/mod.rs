@@ -178,6 +178,15 @@ impl Upstreams {
         self.context.all.iter().any(|upstream| upstream.known(name).is_some())
     }
 
+    /// The schema of a tool's arguments, as its server has it.
+    pub(crate) fn schema(&self, name: &str) -> Option<serde_json::Value> {
+        self.context
+            .all
+            .iter()
+            .find_map(|upstream| upstream.known(name))
+            .map(|known| known.offered.input_schema.clone())
+    }
+
     /// Whether all tools of that name are accepted and declare themselves idempotent.
     pub(crate) fn is_idempotent(&self, name: &str) -> bool {
         self.all_declare(name, KnownTool::is_idempotent)

@@ -59,6 +59,22 @@ impl ArgumentSchema {
         Ok(())
     }
 
+    /// As [`ArgumentSchema::check`], for arguments of which some are not known yet: they are null.
+    pub fn check_known(&self, args: &Value) -> Result<(), String> {
+        let Some(given) = args.as_object().filter(|_| self.checked) else { return Ok(()) };
+        if let Some(missing) = self.required.iter().find(|name| !given.contains_key(*name)) {
+            return Err(format!("`args.{missing}` is missing"));
+        }
+        for (name, value) in given {
+            match self.fields.iter().find(|(field, _)| field == name) {
+                Some((_, field)) if !value.is_null() => field.check(name, value)?,
+                None if self.closed => return Err(self.unknown(name)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     fn unknown(&self, name: &str) -> String {
         let names = || self.fields.iter().map(|(name, _)| name.as_str());
         let shown: String = name.chars().take(40).collect();
