@@ -9,7 +9,10 @@ use std::sync::OnceLock;
 
 /// Whether an operation may answer with a status and a code, given its method and path. A suite that knows the description
 /// of the API sets it, and every refusal that its tests expect is then compared with the description.
-pub static DESCRIBED: OnceLock<fn(&str, &str, u16, &str) -> bool> = OnceLock::new();
+pub static DESCRIBED: OnceLock<Described> = OnceLock::new();
+
+/// Whether the description of the API lists a problem: method, path, status, code.
+pub type Described = fn(&str, &str, u16, &str) -> bool;
 
 /// A client of the API.
 #[derive(Clone)]
