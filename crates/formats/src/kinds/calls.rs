@@ -110,7 +110,7 @@ pub fn query<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) 
     ParsedKind::of(Kind::Call { call: Call::Query, input })
 }
 
-pub fn is_object_or_template(field: &Field<'_>) -> bool {
+fn is_object_or_template(field: &Field<'_>) -> bool {
     match &field.node.value {
         Value::Map(_) => true,
         Value::String(text) => text.trim_start().starts_with("{{"),

@@ -1,6 +1,5 @@
 //! HTTP steps: `url, method, headers, body, form`.
 
-use super::calls::is_object_or_template;
 use super::{ParsedKind, Rules};
 use crate::code;
 use crate::draft::{Draft, Place};
@@ -43,7 +42,7 @@ pub fn http<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -
         }
         (Some(body), None) => input.put("body", body),
         (None, Some(form)) => {
-            if !is_object_or_template(&form) {
+            if !matches!(form.node.value, Value::Map(_) | Value::String(_)) {
                 draft.wrong_type(&form, "an object");
             }
             input.put("form", form);

@@ -164,6 +164,7 @@ pub const ATTEMPT_RULES: &[Rule] = &[
 const TEMPLATE: Shape = Shape::Form(r"^\s*\{\{");
 // References to statics must be constants of their own to live long enough.
 const PARAMS: Shape = Shape::Either(&[Shape::List(&Shape::Any, ANY_NUMBER), Shape::Object(&super::UNKNOWN), TEMPLATE]);
+const FORM_FIELDS: Shape = Shape::Either(&[Shape::Object(&super::UNKNOWN), Shape::Text]);
 const ARGUMENTS: Shape = Shape::Either(&[Shape::Object(&super::UNKNOWN), TEMPLATE]);
 const WAITS: Shape = Shape::Either(&[Shape::True, Shape::Object(&WEBHOOK_WAIT)]);
 const A_SCHEMA: Shape = Shape::Either(&[Shape::Flag, Shape::Object(&JSON_SCHEMA)]);
@@ -197,7 +198,7 @@ pub const BODY: Def =
         .on(&[K::Http]);
 pub const FORM: Def = def(
     "form",
-    ARGUMENTS,
+    FORM_FIELDS,
     "The body as `application/x-www-form-urlencoded`: an object with templates, or one template.",
     r#"{"amount": "{{input.amount}}"}"#,
 )
