@@ -1,0 +1,109 @@
+"""What pages of the guide need beside the binary: a database, or the packages of the SDKs.
+
+Each provider changes the environment of the page and returns what ends it. Nothing here reads the pages.
+"""
+
+import glob
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Missing(Exception):
+    """What a page needs is not there."""
+
+
+def provide(need, home, env, ports):
+    return {"postgresql": postgresql, "python": python, "npm": npm}[need](home, env, ports)
+
+
+def run(*command, **more):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+    if done.returncode:
+        raise Missing(f"{' '.join(command)}:\n{done.stdout}")
+
+
+def postgresql(home, env, ports):
+    found = [shutil.which("postgres"), *sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))]
+    programs = os.path.dirname(os.path.realpath([path for path in found if path][-1]))
+    folder = tempfile.mkdtemp(prefix="stepwell-guide-pg-")
+    # PostgreSQL refuses to run as root.
+    as_user = {}
+    if os.getuid() == 0:
+        user = pwd.getpwnam("postgres")
+        os.chown(folder, user.pw_uid, user.pw_gid)
+        as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    data = os.path.join(folder, "data")
+    run(f"{programs}/initdb", "-D", data, "-A", "trust", "-U", "stepwell", "--no-locale", "-E", "UTF8", "-N", cwd=folder,
+        **as_user)
+    server = subprocess.Popen(
+        [f"{programs}/postgres", "-D", data, "-p", ports["5432"], "-k", folder, "-h", "127.0.0.1"], cwd=folder,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **as_user,
+    )
+    env["PATH"] += f":{programs}"
+    at = ["-h", "127.0.0.1", "-p", ports["5432"]]
+
+    def end():
+        # SIGQUIT: nothing of this database is kept.
+        server.send_signal(3)
+        server.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+    try:
+        wait(lambda: not subprocess.run([f"{programs}/pg_isready", "-q", *at]).returncode)
+        run(f"{programs}/createdb", *at, "-U", "stepwell", "stepwell")
+    except BaseException:
+        end()
+        raise
+    return end
+
+
+def wait(ready, limit=30):
+    until = time.monotonic() + limit
+    while not ready():
+        if time.monotonic() > until:
+            raise Missing("the database is not ready")
+        time.sleep(0.05)
+
+
+def python(home, env, ports):
+    """`pip install stepwell` finds the package of this repository."""
+    packages = os.path.join(home, "packages")
+    run(sys.executable, os.path.join(ROOT, "scripts/package/wheel.py"), packages)
+    keep(env, "PIP_")
+    env["PIP_FIND_LINKS"] = f"{packages} {env.get('PIP_FIND_LINKS', '')}".strip()
+    return lambda: None
+
+
+def npm(home, env, ports):
+    """`npm install @stepwell/client` finds the package of this repository."""
+    sdk = os.path.join(ROOT, "sdk/typescript")
+    if not os.path.exists(f"{sdk}/node_modules/.bin/tsc"):
+        run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=sdk)
+    built = f"{sdk}/dist/src/index.js"
+    sources = [*glob.glob(f"{sdk}/src/**/*.ts", recursive=True), f"{sdk}/package.json"]
+    if not os.path.exists(built) or os.path.getmtime(built) < max(map(os.path.getmtime, sources)):
+        run("npm", "run", "--silent", "build", cwd=sdk)
+    run("npm", "pack", "--silent", "--pack-destination", home, cwd=sdk)
+    packed = glob.glob(f"{home}/stepwell-client-*.tgz")[0]
+    # What `npm install` of the name would leave, without a registry.
+    folder = os.path.join(home, "work")
+    run("npm", "install", "--silent", "--no-audit", "--no-fund", "--offline", "--prefix", folder, packed)
+    return lambda: None
+
+
+def keep(env, prefix):
+    """Settings of this machine that installers need to reach their index."""
+    for name, value in os.environ.items():
+        if name.startswith(prefix) or name.lower() in ("http_proxy", "https_proxy", "no_proxy", "ssl_cert_file"):
+            env.setdefault(name, value)
+    config = os.path.join(os.path.expanduser("~"), ".config/pip/pip.conf")
+    for found in (config, os.path.expanduser("~/.pip/pip.conf")):
+        if os.path.exists(found):
+            env.setdefault("PIP_CONFIG_FILE", found)
