@@ -252,7 +252,7 @@ class Page:
                 if printed is None:
                     raise Fault(f"{block.place}: no commands before this have an output that was not compared")
                 if self.update and not matches(block.text, printed):
-                    updates.append((block, re.sub(ID, r"\1_…", printed.rstrip("\n"))))
+                    updates.append((block, re.sub(ID, r"\1_…", re.sub(r" +$", "", printed.rstrip("\n"), flags=re.M))))
                 elif not matches(block.text, printed):
                     raise Fault(f"{block.place}: {before.place} printed\n{printed}")
                 printed = None
