@@ -7,7 +7,7 @@ import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 /** Limits for the files that load before a page is shown, gzipped. */
-const LIMITS = { "index.html": 300 * 1024, "docs.html": 500 * 1024 };
+const LIMITS = { "index.html": 180 * 1024, "docs.html": 500 * 1024 };
 const server = process.env.STEPWELL_URL ?? "http://127.0.0.1:7070";
 
 /** Replaces compressible files with their `.gz`, the only form the binary embeds, and measures the first load. */

@@ -71,6 +71,7 @@ const run = createRoute({
 const approvals = createRoute({
   getParentRoute: () => root,
   path: "/approvals",
+  validateSearch: (search: Record<string, unknown>): { ask?: string } => texts(search, ["ask"]),
   component: lazyRouteComponent(() => import("./pages/Approvals")),
 });
 const settings = createRoute({

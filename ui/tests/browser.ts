@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { gunzipSync } from "node:zlib";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 
 /** Long enough for a machine with other load. */
@@ -78,7 +79,8 @@ export function launch(): Promise<Browser> {
   if (!executablePath) throw new Error("there is no Chromium: install Debian's `chromium`, or name one with CHROMIUM");
   // Chromium cannot use its sandbox as root.
   const root = process.getuid?.() === 0;
-  return chromium.launch({ executablePath, args: root ? ["--no-sandbox"] : [] });
+  const quiet = ["--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+  return chromium.launch({ executablePath, args: root ? ["--no-sandbox", ...quiet] : quiet });
 }
 
 /** Violations of a page. */
@@ -110,17 +112,29 @@ export function watch(context: BrowserContext, url: string, sins: Sins): void {
 /** With STEPWELL_DIST=1 pages come from ui/dist, so that a build can be tested without building the server. */
 const DIST = process.env.STEPWELL_DIST === "1";
 
+/** A build keeps only the compressed files. */
+const TYPES: Record<string, string> = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+};
+
 export async function fromDist(context: BrowserContext): Promise<void> {
   if (!DIST) return;
   await context.route(/.*/, async (route) => {
     const { pathname } = new URL(route.request().url());
-    if (/^\/(api|sign-in)\//.test(pathname)) return route.fallback();
+    if (/^\/(api|sign-in|approve)\/|^\/docs\/approve/.test(pathname)) return route.fallback();
     const isPage = !pathname.includes(".");
     // Keeps the server's headers, because the policy is under test.
     const { "content-security-policy": policy = "" } = isPage ? (await route.fetch()).headers() : {};
+    const name = isPage ? (pathname === "/docs" ? "docs.html" : "index.html") : pathname;
     await route.fulfill({
-      path: path.join("dist", isPage ? (pathname === "/docs" ? "docs.html" : "index.html") : pathname),
-      ...(isPage ? { headers: { "content-type": "text/html", "content-security-policy": policy } } : {}),
+      body: gunzipSync(readFileSync(path.join("dist", `${name}.gz`))),
+      headers: {
+        "content-type": TYPES[path.extname(name)] ?? "application/octet-stream",
+        ...(isPage ? { "content-security-policy": policy } : {}),
+      },
     });
   });
 }

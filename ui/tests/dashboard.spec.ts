@@ -75,12 +75,15 @@ test("an approval given in another browser moves the run on", async () => {
   await other.setViewportSize({ width: 390, height: 844 });
   await signIn(other, server.url, data.url);
   await other.goto(`${server.url}/approvals`);
-  await other.getByText("Continue? So far I have: Hello, world!").first().waitFor();
-  await other.getByText("What will happen").waitFor();
+  await other.getByRole("article", { name: "Continue? So far I have: Hello, world!" }).waitFor();
+  await other.getByRole("heading", { name: "If it is approved" }).waitFor();
   assert.deepEqual(await axe(other), []);
   await shot(other, "approvals-phone");
   await other.getByLabel("Comment (optional)").fill("fine");
   await other.getByRole("button", { name: "Approve" }).click();
+  await other.getByRole("button", { name: "Yes, approve" }).click();
+  await other.getByText("You approved this").waitFor();
+  await other.getByRole("button", { name: "All questions" }).click();
   await other.getByText("Nothing is waiting for you").waitFor();
   await page.getByRole("button", { name: /^tell\s.*success/ }).waitFor();
   await page.getByText("completed", { exact: true }).first().waitFor();
@@ -182,26 +185,33 @@ test("two people approve exactly what they are shown, and are notified in the br
     (window as unknown as { told: string[] }).told.some((one) => one.includes("Pay 700 cents back?")),
   );
   await bob.getByRole("link", { name: /^Approvals/ }).click();
+  await bob.getByRole("button", { name: /^Pay 700 cents back/ }).click();
   const asked = bob.getByRole("article", { name: "Pay 700 cents back?" });
-  await asked.getByLabel("Arguments of pay").getByText('"cents": 700').waitFor();
+  await asked.getByText("Calls the tool echo").waitFor();
+  await asked.getByText("700", { exact: true }).waitFor();
   await asked.getByText("0 of 2").waitFor();
   await asked.getByText("carol may also answer").waitFor();
   await asked.getByText("Digest of what is shown").click();
   await asked
     .getByText(/^[0-9a-f]{64}$/)
-    .first()
+    .last()
     .waitFor();
   assert.deepEqual(await axe(bob), []);
   await asked.getByLabel("Reason").fill("it broke");
   await asked.getByRole("button", { name: "Approve" }).click();
-  await bob.getByText("You have approved.").waitFor();
+  await asked.getByRole("button", { name: "Yes, approve" }).click();
+  await bob.getByText("You approved this").waitFor();
+  await bob.getByText("waits for more approvals").waitFor();
   await page.goto(`${server.url}/approvals`);
+  await page.getByRole("button", { name: /^Pay 700 cents back/ }).click();
   await page.getByText("1 of 2: bob").waitFor();
   await shot(page, "approval-of-two");
   const mine = page.getByRole("article", { name: "Pay 700 cents back?" });
   await mine.getByLabel("Reason").fill("it did");
+  await mine.getByText("This is the last of 2 approvals.").waitFor();
   await mine.getByRole("button", { name: "Approve" }).click();
-  await mine.waitFor({ state: "detached" });
+  await mine.getByRole("button", { name: "Yes, approve" }).click();
+  await page.getByText("You approved this").waitFor();
   await page.getByText("Recently answered").waitFor();
   await bob.context().close();
 });

@@ -35,6 +35,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/anchor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** An anchor: the heads of the audit trail, to be kept elsewhere; for operators */
+        get: operations["getAuditAnchor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The audit trail of all organisations as a file that can be verified, one JSON object per line; for operators */
+        get: operations["exportAuditTrail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/verify": {
         parameters: {
             query?: never;
@@ -459,6 +493,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/reviews": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The reviews that wait for a person, oldest first */
+        get: operations["listReviews"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reviews/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A review with what it changes, what is new in it, and what the simulation and the policies say */
+        get: operations["getReview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reviews/{id}/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Accept what was shown, as a version or for one run. Refused to agents' keys */
+        post: operations["acceptReview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reviews/{id}/refuse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Refuse what was shown, with a comment that the agent can read. Refused to agents' keys */
+        post: operations["refuseReview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/roles": {
         parameters: {
             query?: never;
@@ -552,7 +654,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A run with all its steps, and what it waits for */
+        /**
+         * A run with its steps, and what it waits for
+         * @description Of a run with more than 1,000 steps, `tasks` has the first: `GET /runs/{run}/steps` has them in pages.
+         */
         get: operations["getRun"];
         put?: never;
         post?: never;
@@ -684,6 +789,40 @@ export interface paths {
          * @description With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
          */
         post: operations["retryRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The state of a run in one object, as the socket sends it with `workflow_status_update` */
+        get: operations["getRunState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run}/steps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The steps of a run in the order of the definition, in pages */
+        get: operations["listSteps"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -843,6 +982,26 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a schedule that was added with a request; its runs continue
+         * @description Schedules of a definition go with the definition.
+         */
+        delete: operations["removeSchedule"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1023,6 +1182,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tools/catalogue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tools that steps may call here: built-in ones, and accepted ones of MCP servers */
+        get: operations["listCatalogue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/usage": {
         parameters: {
             query?: never;
@@ -1123,23 +1299,6 @@ export interface paths {
          * @description A disabled workflow refuses triggers and skips its schedule. Nothing is deleted.
          */
         patch: operations["updateWorkflow"];
-        trace?: never;
-    };
-    "/api/v1/workflows/{id}/accept-tool": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Accept the newest version of a workflow as a tool that agents are offered */
-        post: operations["acceptTool"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
         trace?: never;
     };
     "/api/v1/workflows/{id}/graph": {
@@ -1298,6 +1457,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/workflows/{id}/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start a workflow again and again, besides what its definition says
+         * @description The schedule belongs to the caller: its runs have the rights that the caller has at that time. New versions of the
+         *     workflow leave it alone; deleting the workflow removes it.
+         */
+        post: operations["addSchedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/workflows/{id}/trigger": {
         parameters: {
             query?: never;
@@ -1310,7 +1490,8 @@ export interface paths {
         /**
          * Start a run; the body is its input
          * @description 201 for a new run, 200 if the same `Idempotency-Key` and body have already started one (409 with a different body).
-         *     With `wait`: 200 with the finished run, or 202 with the running one when the time is up.
+         *     With `wait`: 200 with the finished run, or 202 with the running one when the time is up. With `at` or `delay` the run
+         *     is `scheduled` until that time, under the version of this request; it can be cancelled like any other.
          */
         post: operations["triggerWorkflow"];
         delete?: never;
@@ -1464,20 +1645,17 @@ export interface components {
              */
             tools: components["schemas"]["AcceptedTool"][];
         };
-        /** @description The version to accept. */
-        AcceptToolRequest: {
-            /**
-             * Format: int32
-             * @description The version that was reviewed. Refused if there is a newer one by now.
-             * @default null
-             */
-            version: number | null;
-        };
         AcceptedTool: {
             /** @description Digest of the reviewed tool. Refused if the server offers a different one by now. */
             digest?: string | null;
             /** @description The name on its server. */
             tool: string;
+        };
+        /** @description The heads of the audit trail at some time, with a signature. As a line of JSON it is for `doctor --anchor`. */
+        Anchor: {
+            /** @description For each writer, how many audit rows it had written and a hash over them. */
+            anchor: Record<string, never>;
+            signature: string;
         };
         AnswerRequest: {
             /** @default null */
@@ -1556,13 +1734,30 @@ export interface components {
         Attempt: {
             /** Format: int32 */
             attempt: number;
+            /** @description The run that it started. */
+            child_run_id?: string;
+            /** Format: int64 */
+            duration_ms?: number;
             error?: components["schemas"]["StepError"] | null;
             finished_at?: components["schemas"]["Instant"] | null;
+            /** @description Headers of the response. */
+            headers?: {
+                [key: string]: string;
+            };
             log?: components["schemas"]["LogLine"][];
             output?: unknown;
+            /** @description Why it did not succeed: lost (its process died), timeout, refused (by rights or a policy) or failed. */
+            reason?: components["schemas"]["AttemptReason"];
             started_at: components["schemas"]["Instant"];
             status: components["schemas"]["AttemptStatus"];
+            /** Format: int32 */
+            status_code?: number;
         };
+        /**
+         * @description Why an attempt did not succeed: its process ended, it took too long, rights or a policy refused it, or it failed.
+         * @enum {string}
+         */
+        AttemptReason: "lost" | "timeout" | "refused" | "failed";
         /**
          * @description Status of an attempt: that of the step at the time, or `lost` if its process ended before it reported.
          * @enum {string}
@@ -1616,6 +1811,20 @@ export interface components {
              * @default null
              */
             reason: string | null;
+        };
+        /** @description A tool that steps may call. */
+        CatalogueTool: {
+            /** @description Whether this key may call it. */
+            allowed: boolean;
+            /** @description Its first line. */
+            description: string;
+            /** @description JSON Schema of its arguments. */
+            input_schema: Record<string, never>;
+            name: string;
+            /** @description Whether it says that it changes nothing. */
+            read_only: boolean;
+            /** @description Its MCP server; null for a built-in tool. */
+            server?: string | null;
         };
         /** @description A channel, without its credentials. */
         Channel: {
@@ -1676,6 +1885,10 @@ export interface components {
             timeout_ms?: number | null;
             /** @description Whether statements may write. */
             write: boolean;
+        };
+        /** @description A response: the result is in `data`. */
+        Data_Anchor: {
+            data: components["schemas"]["Anchor"];
         };
         /** @description A response: the result is in `data`. */
         Data_Approval: {
@@ -1750,6 +1963,14 @@ export interface components {
             data: components["schemas"]["RetryPreview"];
         };
         /** @description A response: the result is in `data`. */
+        Data_ReviewDetail: {
+            data: components["schemas"]["ReviewDetail"];
+        };
+        /** @description A response: the result is in `data`. */
+        Data_ReviewSummary: {
+            data: components["schemas"]["ReviewSummary"];
+        };
+        /** @description A response: the result is in `data`. */
         Data_Role: {
             data: components["schemas"]["Role"];
         };
@@ -1760,6 +1981,14 @@ export interface components {
         /** @description A response: the result is in `data`. */
         Data_Run: {
             data: components["schemas"]["Run"];
+        };
+        /** @description A response: the result is in `data`. */
+        Data_RunState: {
+            data: components["schemas"]["RunState"];
+        };
+        /** @description A response: the result is in `data`. */
+        Data_ScheduleSummary: {
+            data: components["schemas"]["ScheduleSummary"];
         };
         /** @description A response: the result is in `data`. */
         Data_Secret: {
@@ -1797,15 +2026,13 @@ export interface components {
         Data_WorkflowSummary: {
             data: components["schemas"]["WorkflowSummary"];
         };
-        /** @description A response: the result is in `data`. */
-        Data_WorkflowTool: {
-            data: components["schemas"]["WorkflowTool"];
-        };
         /** @enum {string} */
         DatabaseScheme: "postgres" | "sqlite";
         /** @description A workflow that was defined, and what is suspicious in its definition. */
         Defined: {
             data: components["schemas"]["WorkflowSummary"];
+            /** @description Of what an agent's key wrote. If it is `proposed`, `data` is the version that stays current. */
+            review?: components["schemas"]["ReviewSummary"];
             warnings?: components["schemas"]["Fault"][];
         };
         /** @enum {string} */
@@ -1829,12 +2056,13 @@ export interface components {
             message: string;
         };
         /** @description One fact of a run's log */
-        Event: components["schemas"]["CreatedEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"];
+        Event: components["schemas"]["CreatedEvent"] | components["schemas"]["ScheduledEvent"] | components["schemas"]["DueEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"];
         /** @description One error, its location, and how to fix it. */
         Fault: {
             code?: string | null;
             /** Format: int32 */
             column?: number | null;
+            fix?: components["schemas"]["Fix"] | null;
             hint?: string | null;
             /** Format: int32 */
             line?: number | null;
@@ -1859,6 +2087,12 @@ export interface components {
         };
         /** @enum {string} */
         FinishStatus: "success" | "failed";
+        /** @description A value to replace in a definition. */
+        Fix: {
+            /** @description A JSON Pointer; empty for the whole definition. */
+            path: string;
+            value: unknown;
+        };
         /** @description A JSON Schema, usually of an object whose properties are the fields of a form. */
         Form: {
             description?: string;
@@ -1869,6 +2103,14 @@ export interface components {
             required?: string[];
             title?: string;
             type?: string;
+        };
+        /** @description An approval of a call that a policy held. */
+        GivenApproval: {
+            /** @default  */
+            by: string;
+            /** @default null */
+            comment: string | null;
+            data?: unknown;
         };
         GraphEdge: {
             from: number;
@@ -1988,6 +2230,13 @@ export interface components {
         Link: {
             url: string;
         };
+        /** @description A workflow as a list has it. */
+        ListedWorkflow: components["schemas"]["WorkflowSummary"] & {
+            /** @description The parsed source, if `include` asks for it. */
+            definition?: unknown;
+            /** @description Its steps and edges, if `include` asks for them. */
+            graph?: components["schemas"]["Graph"];
+        };
         /** @enum {string} */
         LogLevel: "debug" | "info" | "warn" | "error";
         /** @description A line written by code. */
@@ -2057,7 +2306,7 @@ export interface components {
          * @description What a notification is about. `test` is a test message.
          * @enum {string}
          */
-        MessageTopic: "gate_opened" | "gate_escalated" | "gate_answered" | "gate_expired" | "run_failed" | "test";
+        MessageTopic: "gate_opened" | "gate_escalated" | "gate_answered" | "gate_expired" | "run_failed" | "run_quarantined" | "test";
         /** @description The content of a notification. */
         Message: {
             /** @description Users who may answer. If empty, anyone with the right. */
@@ -2129,6 +2378,23 @@ export interface components {
         NewOrganisation: components["schemas"]["Organisation"] & {
             admin_key: string;
         };
+        /** @description A schedule to add: the fields of a `cron` trigger. */
+        NewSchedule: {
+            /** @description What to do with missed times: `none`, `last` (the default) or `all`. */
+            catch_up?: string | null;
+            /** @description Such as `0 8 * * 1-5` or `@daily`. */
+            cron: string;
+            /** @description The input of each run; `{}` if omitted. */
+            input?: unknown;
+            /** @description While the run of an earlier time is unfinished: `allow` (the default), `skip` or `cancel`. */
+            overlap?: string | null;
+            /** @description UTC if omitted. */
+            timezone?: string | null;
+            /** @description What to do with a time that occurs twice: `once` or `twice`. */
+            when_repeated?: string | null;
+            /** @description What to do with a time that a clock change skips: `run` (the default) or `skip`. */
+            when_skipped?: string | null;
+        };
         NewUserRequest: {
             grants?: string[];
             name: string;
@@ -2194,6 +2460,11 @@ export interface components {
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
+        Page_CatalogueTool: {
+            data: components["schemas"]["CatalogueTool"][];
+            next?: string | null;
+        };
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_Channel: {
             data: components["schemas"]["Channel"][];
             next?: string | null;
@@ -2211,6 +2482,11 @@ export interface components {
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_Key: {
             data: components["schemas"]["Key"][];
+            next?: string | null;
+        };
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
+        Page_ListedWorkflow: {
+            data: components["schemas"]["ListedWorkflow"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
@@ -2244,6 +2520,11 @@ export interface components {
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
+        Page_ReviewSummary: {
+            data: components["schemas"]["ReviewSummary"][];
+            next?: string | null;
+        };
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_Role: {
             data: components["schemas"]["Role"][];
             next?: string | null;
@@ -2264,6 +2545,11 @@ export interface components {
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
+        Page_StepOfRun: {
+            data: components["schemas"]["StepOfRun"][];
+            next?: string | null;
+        };
+        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_String: {
             data: string[];
             next?: string | null;
@@ -2276,11 +2562,6 @@ export interface components {
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_Version: {
             data: components["schemas"]["Version"][];
-            next?: string | null;
-        };
-        /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
-        Page_WorkflowSummary: {
-            data: components["schemas"]["WorkflowSummary"][];
             next?: string | null;
         };
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
@@ -2322,9 +2603,14 @@ export interface components {
             approvers?: string[];
             /** @description A tool call that may have happened is not repeated, unless the tool declares itself idempotent. */
             at_most_once?: components["schemas"]["UnknownOutcome"];
-            /** @description The calls it applies to: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`. */
+            /**
+             * @description The calls it applies to: `tool:PATTERN`, `host:PATTERN` or `connection:PATTERN`; `unreviewed:WORKFLOW` are calls
+             *     with side effects in runs of a version that an agent wrote and no person has accepted.
+             */
             calls: string;
             effect: components["schemas"]["PolicyEffect"];
+            /** @description Calls that it does not apply to, in the same form. */
+            except?: string[];
             rate?: components["schemas"]["Rate"];
             /** @description Explanation for the people it stops. */
             reason?: string | null;
@@ -2340,6 +2626,7 @@ export interface components {
             created_at: components["schemas"]["Instant"];
             created_by: string;
             effect: components["schemas"]["PolicyEffect"];
+            except?: string[];
             name: string;
             rate?: components["schemas"]["Rate"] | null;
             reason?: string | null;
@@ -2469,6 +2756,66 @@ export interface components {
              */
             newest: boolean;
         };
+        /** @description A review with all that an answer is about. */
+        ReviewDetail: components["schemas"]["ReviewSummary"] & {
+            /**
+             * Format: int32
+             * @description The accepted version that it is compared with.
+             */
+            base?: number | null;
+            /** @description The source of that version. */
+            before?: string | null;
+            /** @description A unified diff of the two. */
+            diff: string;
+            /** @description Of everything below. An answer must carry it. */
+            digest: string;
+            new: components["schemas"]["Uses"];
+            /** @description Whether a person can answer it now. */
+            open: boolean;
+            /** @description The policies that apply to its steps, as far as that is known before a run. */
+            policies: string[];
+            simulation: components["schemas"]["Simulation"];
+            /** @description What the agent wrote. */
+            source: string;
+            steps: components["schemas"]["StepChanges"];
+        };
+        /** @description An answer to a review. */
+        ReviewRequest: {
+            /** @description For the agent that wrote it. */
+            comment?: string | null;
+            /** @description Of the review as it was shown. */
+            digest: string;
+            /** @description Accepts the version for this run only. */
+            run?: string | null;
+        };
+        /** @description A version or a proposal that an agent's key wrote. */
+        ReviewSummary: {
+            answered_at?: components["schemas"]["Instant"] | null;
+            answered_by?: string | null;
+            /** @description Name and version of the MCP client. */
+            client?: string | null;
+            /** @description What the person who answered says to the agent. */
+            comment?: string | null;
+            id: string;
+            /** @description The name of the key. */
+            key?: string | null;
+            /** @description Why, in the agent's words. */
+            reason?: string | null;
+            /** @description The runs that it was accepted for. */
+            runs?: string[];
+            /** @description `unreviewed`, `proposed`, `accepted` or `refused`. */
+            state: string;
+            /**
+             * Format: int32
+             * @description Its version; none for a proposal, which becomes a version when a person accepts it.
+             */
+            version?: number | null;
+            workflow: string;
+            workflow_id: string;
+            written_at: components["schemas"]["Instant"];
+            /** @description The user whose key wrote it. */
+            written_by: string;
+        };
         RoleRequest: {
             grants: string[];
         };
@@ -2496,6 +2843,8 @@ export interface components {
             created_by: string;
             erased_at?: components["schemas"]["Instant"] | null;
             error?: components["schemas"]["StepError"] | null;
+            /** @description When it times out, or would have: `max_duration` after its start or its last retry. */
+            expires_at?: components["schemas"]["Instant"];
             finished_at?: components["schemas"]["Instant"] | null;
             /**
              * Format: int32
@@ -2514,13 +2863,21 @@ export interface components {
             output?: unknown;
             /** @description The step of another run that started it, as long as that run exists. */
             parent?: components["schemas"]["ParentStep"];
+            /** @description The user who retried it last. */
+            retried_by?: string;
             run_id: string;
+            /** @description When it begins or began, if it was scheduled. */
+            scheduled_for?: components["schemas"]["Instant"];
             started_at?: components["schemas"]["Instant"] | null;
+            /** @description Who or what started it. */
+            started_by?: components["schemas"]["StartedBy"];
             status: components["schemas"]["RunStatus"];
             /** @description By name; steps inside loops by path, such as `each[3].charge`. */
             tasks: {
                 [key: string]: components["schemas"]["Step"];
             };
+            /** @description The cursor of the further steps in `GET /runs/{run}/steps`: `tasks` has the first 1,000. */
+            tasks_next?: string;
             test?: boolean;
             /**
              * Format: int64
@@ -2588,11 +2945,19 @@ export interface components {
              */
             workflow: string | null;
         };
+        /** @description The state of a run as canvases and widgets read it. */
+        RunState: {
+            /** @description The results of steps by their `outputVariable` and, in `nodes`, by path; the run's `input`, `output` and `error`. */
+            contextData: unknown;
+            /** @description Id of the run. */
+            instanceID: string;
+            status: components["schemas"]["RunStatus"];
+        };
         /**
          * @description Status of a run. `completed`, `failed`, `cancelled` and `timeout` are final.
          * @enum {string}
          */
-        RunStatus: "queued" | "running" | "paused" | "completed" | "failed" | "cancelled" | "timeout";
+        RunStatus: "scheduled" | "queued" | "running" | "paused" | "completed" | "failed" | "cancelled" | "timeout";
         /** @description A run as lists show it. */
         RunSummary: {
             /** @description Started by a step of another run. */
@@ -2609,6 +2974,8 @@ export interface components {
                 [key: string]: string;
             };
             run_id: string;
+            /** @description When a scheduled run begins. */
+            scheduled_for?: components["schemas"]["Instant"];
             started_at?: components["schemas"]["Instant"] | null;
             status: components["schemas"]["RunStatus"];
             workflow: string;
@@ -2620,6 +2987,8 @@ export interface components {
         };
         /** @description A schedule and its next ticks. */
         ScheduleSummary: {
+            /** @description The user who added it with a request, and whose rights its runs have. Missing for triggers of the definition. */
+            by?: string;
             /** @description None for a one-time schedule. */
             cron?: string | null;
             id: string;
@@ -2664,15 +3033,54 @@ export interface components {
              */
             version: number;
         };
+        /** @description A run in which every call succeeds without a result and every gate is approved. */
+        Simulation: {
+            error?: string | null;
+            /** @description How it ended. */
+            status: string;
+            /** @description What was called or asked, in order. */
+            steps: string[];
+        };
+        /** @description Who or what started a run. */
+        StartedBy: {
+            how: components["schemas"]["StartedHow"];
+            /** @description The API key that was used, if any. */
+            key?: components["schemas"]["StartedWith"];
+            /** @description Id of the schedule. */
+            schedule?: string;
+            user: string;
+        };
+        /**
+         * @description How a run was started. `run` is a step of another run.
+         * @enum {string}
+         */
+        StartedHow: "request" | "schedule" | "webhook" | "run" | "test";
+        /** @description The key that started a run. */
+        StartedWith: {
+            /** @description It is an agent's key. */
+            agent: boolean;
+            id: string;
+            name?: string;
+        };
         Step: {
+            /** @description Who has approved a call that a policy held. The answers to a gate are in its output. */
+            approvals?: components["schemas"]["GivenApproval"][];
             /** Format: int32 */
             attempt: number;
             /** @description All attempts, oldest first; only if there were several. */
             attempts?: components["schemas"]["Attempt"][];
+            /** @description The URL that ends its wait; only for callers who may deliver. */
+            callback_url?: string;
+            /** @description The run that its last attempt started. */
+            child_run_id?: string;
             /** Format: int64 */
             duration_ms?: number | null;
             error?: components["schemas"]["StepError"] | null;
             finished_at?: components["schemas"]["Instant"] | null;
+            /** @description Headers of the response. */
+            headers?: {
+                [key: string]: string;
+            };
             /** @description For `POST /api/v1/steps/{id}/ready`. */
             id: string;
             input?: unknown;
@@ -2687,11 +3095,22 @@ export interface components {
             /** Format: int32 */
             status_code?: number | null;
         };
+        /** @description Steps by their paths. */
+        StepChanges: {
+            added: string[];
+            changed: string[];
+            removed: string[];
+        };
         /**
          * @description Kind of a step. `start` is only in graphs.
          * @enum {string}
          */
         StepKind: "start" | "http" | "tool" | "javascript" | "query" | "pass" | "condition" | "end" | "sleep" | "wait_for_webhook" | "approval" | "workflow" | "for_each" | "loop";
+        /** @description A step of a run, with its path. */
+        StepOfRun: components["schemas"]["Step"] & {
+            /** @description Such as `each[3].charge`. */
+            path: string;
+        };
         /**
          * @description Status of a step.
          * @enum {string}
@@ -2733,6 +3152,8 @@ export interface components {
         /** @description A run that was just started: the fields of a [`Run`](super::Run) that are known at once, under the same names. */
         Triggered: {
             run_id: string;
+            /** @description When a scheduled run begins. */
+            scheduled_for?: components["schemas"]["Instant"];
             started_at?: components["schemas"]["Instant"];
             status: components["schemas"]["RunStatus"];
             workflow: string;
@@ -2781,6 +3202,15 @@ export interface components {
             name: string;
             roles: string[];
         };
+        /** @description What the definition uses and the accepted version does not. `(computed)` is known in a run only. */
+        Uses: {
+            connections: string[];
+            hosts: string[];
+            secrets: string[];
+            tools: string[];
+            /** @description Child workflows. */
+            workflows: string[];
+        };
         /** @enum {string} */
         VerdictChoice: "happened" | "run_again" | "fail";
         /** @description A person's verdict on a call that may have happened and must not be repeated. */
@@ -2810,11 +3240,11 @@ export interface components {
             until?: components["schemas"]["Instant"] | null;
         };
         /**
-         * @description What a run or a step waits for. `turn` is the next transition of the run; `quarantine` ends when a person
-         *     releases or cancels the run.
+         * @description What a run or a step waits for. `start` is the time of a scheduled run, `turn` is the next transition of the run; `quarantine` ends when a person
+         *     releases or cancels the run; `unreadable` when one cancels it.
          * @enum {string}
          */
-        WaitingReason: "queue" | "executor" | "retry" | "sleep" | "webhook" | "approval" | "verdict" | "child" | "turn" | "quarantine";
+        WaitingReason: "start" | "queue" | "executor" | "retry" | "sleep" | "webhook" | "approval" | "verdict" | "child" | "turn" | "quarantine" | "unreadable";
         /** @description A problem that does not stop the run. */
         Warning: {
             message: string;
@@ -2884,12 +3314,14 @@ export interface components {
              */
             set: string | null;
         };
+        /**
+         * @description `unreviewed` or `refused` if an agent defined the version and no person has accepted it; `held` if the name belongs
+         *     to another tool.
+         * @enum {string}
+         */
+        WorkflowToolStanding: "accepted" | "unreviewed" | "refused" | "held";
         /** @description A workflow that is exposed as a tool. */
         WorkflowTool: {
-            accepted_at?: components["schemas"]["Instant"] | null;
-            accepted_by?: string | null;
-            /** Format: int32 */
-            accepted_version?: number | null;
             /** @description Who defined that version. */
             defined_by: string;
             description?: string | null;
@@ -2898,7 +3330,7 @@ export interface components {
             name: string;
             /** @description Whether agents are offered it: accepted, and the workflow enabled. */
             offered: boolean;
-            standing: components["schemas"]["ToolStanding"];
+            standing: components["schemas"]["WorkflowToolStanding"];
             /**
              * Format: int32
              * @description Its newest version.
@@ -2913,6 +3345,7 @@ export interface components {
         /** @description The run was created */
         CreatedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -2942,9 +3375,37 @@ export interface components {
             /** Format: int64 */
             max_duration_ms: number;
         };
+        /** @description The run begins at `due` */
+        ScheduledEvent: {
+            run_id: string;
+            workflow?: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "scheduled";
+            due: components["schemas"]["Instant"];
+        };
+        /** @description The time of a scheduled run has come */
+        DueEvent: {
+            run_id: string;
+            workflow?: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "due";
+        };
         /** @description The run left the queue */
         StartedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -2963,6 +3424,7 @@ export interface components {
         /** @description The step was entered and waits for something */
         EnteredEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -2988,6 +3450,7 @@ export interface components {
         /** @description An attempt ended without success; another follows at `due` */
         RetryingEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3011,6 +3474,7 @@ export interface components {
         /** @description Another attempt begins */
         AgainEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3028,6 +3492,7 @@ export interface components {
         /** @description The call is not made, or does not continue, until someone approves it */
         HeldEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3054,6 +3519,7 @@ export interface components {
         /** @description Whether the call happened is unknown; a person decides */
         UnsureEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3069,6 +3535,7 @@ export interface components {
         /** @description A loop started a pass, or a for_each an item */
         OpenedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3084,6 +3551,7 @@ export interface components {
         /** @description A pass or an item ended */
         ClosedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3105,6 +3573,7 @@ export interface components {
         /** @description The step ended */
         FinishedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3129,6 +3598,7 @@ export interface components {
         /** @description The step was skipped */
         SkippedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3144,6 +3614,7 @@ export interface components {
         /** @description A message arrived before its step was entered */
         KeptEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3163,6 +3634,7 @@ export interface components {
         /** @description One of several people approved */
         ApprovedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3182,6 +3654,7 @@ export interface components {
         /** @description The gate asks further people */
         EscalatedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3196,6 +3669,7 @@ export interface components {
         /** @description A user set the result of the step */
         OverriddenEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3213,6 +3687,7 @@ export interface components {
         /** @description The run ended */
         EndedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3233,6 +3708,7 @@ export interface components {
         /** @description The run continues after its end */
         RetriedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3257,6 +3733,7 @@ export interface components {
         /** @description The run continues under a newer version */
         AdoptedEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             at: components["schemas"]["Instant"];
@@ -3283,6 +3760,7 @@ export interface components {
         /** @description The last event of a stream: the run has ended */
         StreamEndEvent: {
             run_id: string;
+            workflow?: string;
             /** Format: int64 */
             version: number;
             /**
@@ -3327,11 +3805,11 @@ export interface components {
          * @description Type of an event
          * @enum {string}
          */
-        EventType: "created" | "started" | "entered" | "retrying" | "again" | "held" | "unsure" | "opened" | "closed" | "finished" | "skipped" | "kept" | "approved" | "escalated" | "overridden" | "ended" | "retried" | "adopted";
+        EventType: "created" | "scheduled" | "due" | "started" | "entered" | "retrying" | "again" | "held" | "unsure" | "opened" | "closed" | "finished" | "skipped" | "kept" | "approved" | "escalated" | "overridden" | "ended" | "retried" | "adopted";
         /** @enum {string} */
         WaitKind: "executor" | "sleep" | "webhook" | "gate" | "child" | "scope";
         /** @enum {string} */
-        AgainReason: "retry" | "worker_lost" | "asked" | "approved" | "deferred";
+        AgainReason: "retry" | "worker_lost" | "worker_stopped" | "asked" | "approved" | "deferred";
         /** @enum {string} */
         EndStatus: "success" | "denied" | "failed";
         /** @enum {string} */
@@ -3339,7 +3817,7 @@ export interface components {
         /** @enum {string} */
         FailureKind: "error" | "network" | "timeout";
         /** @description An event of a stream: a fact, or the end of the run */
-        StreamEvent: components["schemas"]["CreatedEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"] | components["schemas"]["StreamEndEvent"];
+        StreamEvent: components["schemas"]["CreatedEvent"] | components["schemas"]["ScheduledEvent"] | components["schemas"]["DueEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"] | components["schemas"]["StreamEndEvent"];
         /**
          * @description Stable code of an error. New codes may be added.
          * @enum {string}
@@ -3404,6 +3882,49 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_Audit"];
+                };
+            };
+        };
+    };
+    getAuditAnchor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The anchor of the present state */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_Anchor"];
+                };
+            };
+        };
+    };
+    exportAuditTrail: {
+        parameters: {
+            query?: {
+                /** @description Only rows since this time, such as `2026-11-18T00:00:00Z` */
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rows, newest first, and a signature at the end */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
         };
@@ -4285,6 +4806,106 @@ export interface operations {
             };
         };
     };
+    listReviews: {
+        parameters: {
+            query?: {
+                /** @description Also those that were answered or whose version is not the current one */
+                all?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The reviews */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ReviewSummary"];
+                };
+            };
+        };
+    };
+    getReview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id, or the workflow if one review of it is open */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The review */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ReviewDetail"];
+                };
+            };
+        };
+    };
+    acceptReview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id, or the workflow if one review of it is open */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviewRequest"];
+            };
+        };
+        responses: {
+            /** @description The accepted review */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ReviewSummary"];
+                };
+            };
+        };
+    };
+    refuseReview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id, or the workflow if one review of it is open */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReviewRequest"];
+            };
+        };
+        responses: {
+            /** @description The refused review */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ReviewSummary"];
+                };
+            };
+        };
+    };
     listRoles: {
         parameters: {
             query?: never;
@@ -4791,6 +5412,60 @@ export interface operations {
             };
         };
     };
+    getRunState: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the run */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its state */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_RunState"];
+                };
+            };
+        };
+    };
+    listSteps: {
+        parameters: {
+            query?: {
+                /** @description One status, or several separated by commas: pending, running, sleeping, waiting, success, failed, … */
+                status?: string;
+                /** @description What the path begins with: `each[3].` for the steps of an item */
+                prefix?: string;
+                limit?: number;
+                /** @description `next` of the previous page */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the run */
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of steps */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_StepOfRun"];
+                };
+            };
+        };
+    };
     getApproval: {
         parameters: {
             query?: never;
@@ -5077,6 +5752,27 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Page_ScheduleSummary"];
                 };
+            };
+        };
+    };
+    removeSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the schedule */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Removed */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
         };
     };
@@ -5415,6 +6111,26 @@ export interface operations {
             };
         };
     };
+    listCatalogue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All tools, with those that this key may call marked */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_CatalogueTool"];
+                };
+            };
+        };
+    };
     getUsage: {
         parameters: {
             query?: never;
@@ -5567,6 +6283,8 @@ export interface operations {
                 q?: string;
                 /** @description Deleted workflows instead of the others, latest deletion first. */
                 deleted?: boolean;
+                /** @description What each workflow has besides: `definition`, `graph` or both, separated by commas */
+                include?: string;
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -5583,18 +6301,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Page_WorkflowSummary"];
+                    "application/json": components["schemas"]["Page_ListedWorkflow"];
                 };
             };
         };
     };
     createWorkflow: {
         parameters: {
-            query?: never;
-            header?: {
-                /** @description Identifies the request in the log and in the response */
-                "X-Request-Id"?: string;
+            query?: {
+                /** @description Why it is written, for the person who reviews it */
+                reason?: string;
             };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -5678,7 +6396,10 @@ export interface operations {
     };
     putWorkflow: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why it is written, for the person who reviews it */
+                reason?: string;
+            };
             header?: {
                 /** @description The `ETag` of an earlier response */
                 "If-Match"?: string | null;
@@ -5728,6 +6449,15 @@ export interface operations {
             };
             /** @description Created: there was no workflow with that name */
             201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Defined"];
+                };
+            };
+            /** @description An agent's proposal: the version in `data` stays current until a person accepts the `review` */
+            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5786,33 +6516,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Data_WorkflowSummary"];
-                };
-            };
-        };
-    };
-    acceptTool: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Name or id */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AcceptToolRequest"];
-            };
-        };
-        responses: {
-            /** @description The tool */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Data_WorkflowTool"];
                 };
             };
         };
@@ -6077,6 +6780,33 @@ export interface operations {
             };
         };
     };
+    addSchedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id or name */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSchedule"];
+            };
+        };
+        responses: {
+            /** @description Added */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_ScheduleSummary"];
+                };
+            };
+        };
+    };
     triggerWorkflow: {
         parameters: {
             query?: {
@@ -6084,6 +6814,10 @@ export interface operations {
                 wait?: string;
                 /** @description Labels of the run: `name=value`, several separated by commas */
                 label?: string;
+                /** @description When the run begins, such as `2026-12-24T18:00:00+01:00`; until then it is `scheduled` */
+                at?: string;
+                /** @description How long after the request the run begins, such as `90m`; instead of `at` */
+                delay?: string;
             };
             header?: {
                 /** @description The same key with the same body starts only one run */

@@ -4,6 +4,8 @@ import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-route
 import { Suspense, useEffect } from "react";
 import { api, Problem, whenSignedOut } from "../api/client";
 import { approvals, me, queries } from "../api/queries";
+import { forgetAnswers } from "../lib/answered";
+import { answerable } from "../lib/approvals";
 import { type Choice, setTheme, useTheme } from "../lib/theme";
 import { Live, useConnected } from "../live/Live";
 import { ApprovalIcon, HomeIcon, RunsIcon, SettingsIcon, WorkflowIcon } from "./icons";
@@ -44,8 +46,9 @@ export function Frame() {
 }
 
 function Side() {
-  const waiting = useQuery({ ...approvals, enabled: queries.getQueryData(me.queryKey) !== undefined });
-  const mine = (waiting.data ?? []).filter((one) => one.mine);
+  const who = useQuery(me);
+  const waiting = useQuery({ ...approvals, enabled: who.isSuccess });
+  const mine = (waiting.data ?? []).filter((one) => answerable(one, who.data?.user));
   return (
     <div className="side">
       <Link to="/" className="brand">
@@ -86,6 +89,7 @@ function Foot() {
   const signOut = async () => {
     await api("/sign-out", { method: "POST" });
     queries.clear();
+    forgetAnswers();
     await navigate({ to: "/signed-out" });
   };
   return (

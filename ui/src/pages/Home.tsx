@@ -2,12 +2,13 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
-import { approvals, runsOf, schedules, workflows } from "../api/queries";
+import { approvals, me, runsOf, schedules, workflows } from "../api/queries";
 import { Got } from "../components/Loading";
 import { Plot } from "../components/Plot";
 import { RunTable } from "../components/RunTable";
 import { When } from "../components/Status";
 import { Trouble } from "../components/Trouble";
+import { answerable } from "../lib/approvals";
 import { question } from "../lib/notices";
 import { useNow } from "../lib/now";
 import { slices } from "../lib/plot";
@@ -62,7 +63,8 @@ function Overview() {
   const asked = useQuery(approvals);
   const next = useQuery(schedules);
   const now = useNow();
-  const mine = (asked.data ?? []).filter((one) => one.mine);
+  const who = useQuery(me);
+  const mine = (asked.data ?? []).filter((one) => answerable(one, who.data?.user));
   const coming = (next.data ?? [])
     .flatMap((one) => one.next.slice(0, 3).map((at) => ({ at, workflow: one.workflow })))
     .filter((one) => Date.parse(one.at) > now)
@@ -133,7 +135,7 @@ function Overview() {
           <h2>Waiting for you</h2>
           {mine.length === 0 && <p className="dim">Nothing is waiting for you.</p>}
           {mine.slice(0, 6).map((one) => (
-            <Link key={one.id} to="/approvals" hash={one.id}>
+            <Link key={one.id} to="/approvals" search={{ ask: one.id }}>
               {one.workflow}: {question(one)}
             </Link>
           ))}

@@ -1,58 +1,46 @@
-// One question: what exactly will happen, the form, approve or deny.
-import { useMutation, useQuery } from "@tanstack/react-query";
+// One question on one card: what an answer leads to, who asks, who else answers, what silence means, and the answer.
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
-import { api, part } from "../../api/client";
-import { type Approval, me, queries } from "../../api/queries";
-import { useSchemaForm } from "../../components/SchemaForm";
+import { useMemo } from "react";
+import { type Approval, run } from "../../api/queries";
 import { When } from "../../components/Status";
-import { Trouble } from "../../components/Trouble";
-import { Value } from "../../components/Value";
-import { type Asks, type Call, hasSecrets, readAsks, silence } from "../../lib/asks";
+import { answerable, asker, withoutAnswer } from "../../lib/approvals";
+import { type Asks, readAsks } from "../../lib/asks";
 import { question } from "../../lib/notices";
+import { visible } from "../../lib/servers";
+import { full } from "../../lib/time";
+import { Answer } from "./Answer";
+import { Outcomes } from "./Outcomes";
 
-export function Ask({ asked }: { asked: Approval }) {
+export function Ask({ asked, user }: { asked: Approval; user: string }) {
   const asks = useMemo(() => readAsks(asked.asks), [asked.asks]);
+  const title = visible(question(asked));
   return (
-    <article className="card" id={asked.id} aria-label={question(asked)}>
-      <div className="card-head">
-        <h2 className="question">{question(asked)}</h2>
-        <span className="badge tone-wait">
-          {asked.until ? (
-            <>
-              without an answer it {silence(asked.on_timeout)} <When at={asked.until} />
-            </>
-          ) : (
-            "without an answer it waits as long as the run lasts"
-          )}
-        </span>
-      </div>
-      <p className="small dim">
-        <Link to="/workflows/$name" params={{ name: asked.workflow }}>
-          {asked.workflow}
-        </Link>{" "}
-        ·{" "}
-        <Link to="/runs/$run" params={{ run: asked.run_id }} search={{ step: asked.step }}>
-          {asked.step}
-        </Link>{" "}
-        · run by {asked.created_by} · asked <When at={asked.since} />
-      </p>
-      {asks.policy && <p className="note">The policy {asks.policy} holds this call until it is approved.</p>}
-      <Who asked={asked} asks={asks} />
-      {(asked.warnings ?? []).map((warning) => (
-        <p className="note" key={warning}>
-          Warning: {warning}.
-        </p>
-      ))}
-      <Calls title="What will happen if it is approved" calls={asks.calls} more={asks.moreCalls} />
-      <Calls title="What may happen if it is denied" calls={asks.onDenial} more={asks.moreOnDenial} />
-      {hasSecrets([...asks.calls, ...asks.onDenial]) && (
+    <article className="card ask" id={asked.id} aria-label={title}>
+      <header className="stack">
         <p className="small dim">
-          Secrets appear by name. Their values are filled in when a call is made, and may change until then; a policy
-          that requires approval asks again if they do.
+          <Link to="/workflows/$name" params={{ name: asked.workflow }}>
+            {asked.workflow}
+          </Link>{" "}
+          ·{" "}
+          <Link to="/runs/$run" params={{ run: asked.run_id }} search={{ step: asked.step }}>
+            step {asked.step}
+          </Link>{" "}
+          · asked <When at={asked.since} />
         </p>
+        <h2 className="question">{title}</h2>
+        <SilenceLine asked={asked} />
+      </header>
+      {asks.policy && <p className="note">The policy {asks.policy} holds this call until it is approved.</p>}
+      <Outcomes asked={asked} asks={asks} />
+      <Who asked={asked} asks={asks} user={user} />
+      {(asked.warnings ?? []).length > 0 && (
+        <ul className="note waiting small warnings" aria-label="Warnings">
+          {(asked.warnings ?? []).map((warning) => (
+            <li key={warning}>Warning: {warning}.</li>
+          ))}
+        </ul>
       )}
-      <Mine asked={asked} form={asks.form} />
       {asked.digest && (
         <details className="small">
           <summary>Digest of what is shown</summary>
@@ -62,29 +50,59 @@ export function Ask({ asked }: { asked: Approval }) {
           </p>
         </details>
       )}
+      {answerable(asked, user) ? (
+        <Answer key={`${asked.digest} ${asked.attempt}`} asked={asked} form={asks.form} user={user} />
+      ) : asked.mine ? (
+        <p className="note">You have approved. The run continues when enough others have.</p>
+      ) : (
+        <p className="dim">You may view this one, but not answer it.</p>
+      )}
     </article>
   );
 }
 
-/** Who may answer, how many answers are needed, and the escalation. */
-function Who({ asked, asks }: { asked: Approval; asks: Asks }) {
+export function SilenceLine({ asked }: { asked: Approval }) {
+  const { words, alarming } = withoutAnswer(asked);
+  return (
+    <p className={`silence ${alarming ? "silence-alarm" : ""}`}>
+      <span aria-hidden="true">{alarming ? "⚠" : "◷"}</span>{" "}
+      <span>
+        {words}
+        {asked.until && (
+          <>
+            {" "}
+            <When at={asked.until} /> <span className="dim">({full(asked.until)})</span>
+          </>
+        )}
+        .
+      </span>
+    </p>
+  );
+}
+
+/** Who asks, who may answer, who has, and the escalation. */
+function Who({ asked, asks, user }: { asked: Approval; asks: Asks; user: string }) {
   const approved = asked.approved_by ?? [];
   const needed = asked.approvals ?? 1;
   const others = asks.escalateTo.join(", ");
+  // Approvers who may not read the run see the name only.
+  const from = useQuery({ ...run(asked.run_id), retry: false });
   const who = asked.escalated ? [...asks.approvers, ...asks.escalateTo] : asks.approvers;
   return (
     <dl className="facts small">
+      <dt>Who asks</dt>
+      <dd>{asker(asked.created_by, from.data?.started_by)}</dd>
       <dt>May answer</dt>
       <dd>
         {who.join(", ") || "anyone who may approve"}
         {!asks.allowSelf && `, but not ${asked.created_by}, who started the run`}
       </dd>
-      {needed > 1 && (
+      {(needed > 1 || approved.length > 0) && (
         <>
-          <dt>Approved</dt>
+          <dt>Has approved</dt>
           <dd>
             {approved.length} of {needed}
-            {approved.length > 0 && `: ${approved.join(", ")}`}. One denial is enough to deny.
+            {approved.length > 0 && `: ${approved.map((one) => (one === user ? `${one} (you)` : one)).join(", ")}`}
           </dd>
         </>
       )}
@@ -103,95 +121,5 @@ function Who({ asked, asks }: { asked: Approval; asks: Asks }) {
         </>
       )}
     </dl>
-  );
-}
-
-function Mine({ asked, form }: { asked: Approval; form: unknown }) {
-  const who = useQuery(me);
-  if (!asked.mine) return <p className="dim">You may view this one, but not answer it.</p>;
-  if (who.data && asked.approved_by?.includes(who.data.user))
-    return <p>You have approved. The run continues when enough others have.</p>;
-  return <Answer asked={asked} form={form} />;
-}
-
-function Calls({ title, calls, more }: { title: string; calls: Call[]; more: boolean }) {
-  if (calls.length === 0) return null;
-  return (
-    <div className="stack">
-      <h3>{calls.length === 1 ? title : `${title}: ${calls.length} calls`}</h3>
-      {calls.map((call) => (
-        <details key={call.step} open={calls.length <= 3}>
-          <summary>
-            <strong>{call.step}</strong>{" "}
-            <span className="dim">{[call.kind, call.about].filter(Boolean).join(" ")}</span>
-          </summary>
-          {call.alsoIfApproved && <p className="dim">It may also happen if it is approved.</p>}
-          {call.unknown && (
-            <p className="dim">
-              Not everything about it is known yet, so an approval does not cover it.
-              {call.unknownParts.length > 0 && ` Not yet known: ${call.unknownParts.join(", ")}`}
-            </p>
-          )}
-          {call.tooLarge && (
-            <p className="dim">Its arguments are too long to show, so an approval does not cover it.</p>
-          )}
-          {call.input !== undefined && <Value label={`Arguments of ${call.step}`} value={call.input} />}
-          {call.digest && (
-            <p className="small dim">
-              Digest <code className="digest">{call.digest}</code>
-            </p>
-          )}
-        </details>
-      ))}
-      {more && (
-        <p className="note">There are more calls than are listed here. An approval does not cover the others.</p>
-      )}
-    </div>
-  );
-}
-
-function Answer({ asked, form }: { asked: Approval; form: unknown }) {
-  const filled = useSchemaForm(form, undefined, "Data");
-  const [comment, setComment] = useState("");
-  const answer = useMutation({
-    mutationFn: ({ verb, data }: { verb: "approve" | "deny"; data?: unknown }) =>
-      api(`/runs/${part(asked.run_id)}/steps/${part(asked.step)}/${verb}`, {
-        method: "POST",
-        body: {
-          ...(comment ? { comment } : {}),
-          ...(data === undefined ? {} : { data }),
-          ...(asked.digest ? { digest: asked.digest } : {}),
-        },
-      }),
-    // Even after a refusal the displayed data may be out of date.
-    onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
-  });
-  const approve = () => {
-    if (!form) return answer.mutate({ verb: "approve" });
-    const data = filled.take();
-    if (data !== undefined) answer.mutate({ verb: "approve", data });
-  };
-  return (
-    <div className="stack">
-      {Boolean(form) && filled.view}
-      <label className="field">
-        <span className="label">Comment (optional)</span>
-        <input type="text" value={comment} onChange={(event) => setComment(event.target.value)} />
-      </label>
-      {answer.error && <Trouble error={answer.error} />}
-      <div className="row answer">
-        <button type="button" className="main" disabled={answer.isPending || answer.isSuccess} onClick={approve}>
-          Approve
-        </button>
-        <button
-          type="button"
-          className="danger"
-          disabled={answer.isPending || answer.isSuccess}
-          onClick={() => answer.mutate({ verb: "deny" })}
-        >
-          Deny
-        </button>
-      </div>
-    </div>
   );
 }

@@ -1,9 +1,12 @@
-// Recent answers from the audit trail, for administrators.
+// Recent answers: from the audit trail for administrators, those of this tab for everyone else.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { page, type Schemas } from "../../api/client";
 import { Got } from "../../components/Loading";
 import { Status, When } from "../../components/Status";
+import { useAnswered } from "../../lib/answered";
+import { question } from "../../lib/notices";
+import { visible } from "../../lib/servers";
 
 type Row = Schemas["Audit"];
 const SHOWN = 20;
@@ -77,6 +80,28 @@ export function History() {
           )
         }
       </Got>
+    </section>
+  );
+}
+
+/** The audit trail is for administrators. */
+export function GivenHere({ user }: { user: string }) {
+  const answered = useAnswered(user);
+  if (answered.length === 0) return null;
+  return (
+    <section className="card">
+      <h2>Answered by you in this tab</h2>
+      <ul className="plain-list">
+        {answered.map((one) => (
+          <li key={`${one.asked.id} ${one.at}`} className="row wrap">
+            <Status status={one.answer} />
+            <Link to="/runs/$run" params={{ run: one.asked.run_id }} search={{ step: one.asked.step }}>
+              {visible(question(one.asked))}
+            </Link>
+            <When at={one.at} />
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }

@@ -34,7 +34,7 @@ export function StepActions({ step, run, path }: Props) {
     <>
       <div className="row wrap">
         {(waits.for === "approval" || waits.for === "verdict") && (
-          <Link to="/approvals" hash={step.id} className="button main">
+          <Link to="/approvals" search={{ ask: step.id }} className="button main">
             Answer
           </Link>
         )}

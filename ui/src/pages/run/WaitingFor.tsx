@@ -46,7 +46,7 @@ export function WaitingFor({ run }: { run: Run }) {
             )}
             <span className="dim">. Moved on by {one.moved_on_by}.</span>{" "}
             {(one.for === "approval" || one.for === "verdict") && (
-              <Link to="/approvals" hash={run.tasks[one.step]?.id ?? ""}>
+              <Link to="/approvals" search={{ ask: run.tasks[one.step]?.id ?? "" }}>
                 Answer
               </Link>
             )}
