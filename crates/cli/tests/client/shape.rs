@@ -88,6 +88,8 @@ fn arguments<'a>(name: &str, known: &'a Known) -> Option<Vec<&'a str>> {
         "approve" => vec![waits, "ask"],
         "deny" => vec![&known.also_waits, "ask"],
         "cancel" => vec![&known.still_waits],
+        "review-show" | "review-accept" => vec!["mine"],
+        "review-refuse" => vec!["yours"],
         "secret-set" => vec!["TOKEN", "--any-host"],
         "secret-delete" => vec!["TOKEN"],
         "connection-set" => vec!["db"],
@@ -106,8 +108,8 @@ fn arguments<'a>(name: &str, known: &'a Known) -> Option<Vec<&'a str>> {
         "channel-remove" => vec!["mail"],
         "backup" => vec![backup],
         "workflow-list" | "workflows" | "runs" | "approvals" | "secret-list" | "secret-rotate" | "connection-list"
-        | "query-list" | "policy-list" | "mcp-server-list" | "tool-list" | "nodes" | "key-list" | "user-list"
-        | "channel-list" | "login" | "doctor" => vec![],
+        | "query-list" | "policy-list" | "mcp-server-list" | "tool-list" | "review-list" | "nodes" | "key-list"
+        | "user-list" | "channel-list" | "login" | "doctor" => vec![],
         _ => return None,
     })
 }
@@ -145,6 +147,11 @@ fn prepare(served: &Served) -> Known {
     let key = served.run(&["key", "create", "it", "--json"]).expect(0).json()["id"].as_str().unwrap().to_string();
     let (waits, also_waits, still_waits) = (gate(), gate(), gate());
     let (other, backup) = (at("other"), at("copy.backup"));
+    let robot = served.run(&["key", "create", "robot", "--agent", "--json"]).expect(0).json()["key"].clone();
+    for name in ["mine", "yours"] {
+        let written = served.place.file("robot.yaml", &CHAIN.replace("name: chain", &format!("name: {name}")));
+        served.run(&["apply", "-f", &written, "--api-key", robot.as_str().unwrap()]).expect(0);
+    }
     Known { file, test, other, done, failed, waits, also_waits, still_waits, backup, key }
 }
 
@@ -177,6 +184,7 @@ fn every_command_prints_json_objects_one_per_line() {
         }
         "disable" if name.starts_with("user") => 5,
         "restore" if name.starts_with("workflow") => 6,
+        "accept" | "refuse" => 3,
         _ => 2,
     };
     names.sort_by_key(order);

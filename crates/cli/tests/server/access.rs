@@ -269,7 +269,7 @@ fn a_server_exports_and_anchors_the_audit_trail_for_operators() {
     };
     let export = server.api.get("/api/v1/audit/export").is(200);
     assert_eq!(export.header("content-type"), "application/x-ndjson");
-    assert!(export.text().contains("key.create"), "{}", export.text());
+    assert!(export.text().contains("organisation.create"), "{}", export.text());
     let said = place.stepwell(&["audit", "verify", &file("trail.ndjson", &export.text())]);
     assert!(said.contains("nothing is wrong"), "{said}");
     let later = server.api.get("/api/v1/audit/export?since=2100-01-01T00:00:00Z").is(200).text();

@@ -36,8 +36,8 @@ const ANY: [&str; 34] = [
     "Form.properties",
     // The JSON Schema of a tool's arguments, as its server writes it.
     "CatalogueTool.input_schema",
-    // A part of a definition.
-    "FixView.value",
+    // A part of a definition, corrected.
+    "Fix.value",
     // Differs with what was done.
     "Audit.detail",
     // Definitions have a grammar of their own, which is checked and told in full.

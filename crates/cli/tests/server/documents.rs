@@ -85,6 +85,7 @@ fn prepare(place: &Installation, server: &Server) -> String {
     let pages = [
         ("docs/triggers.md", "digest"),
         ("docs/triggers.md", "on-push"),
+        ("docs/triggers.md", "launch"),
         ("docs/mcp.md", "refund"),
         ("README.md", "quote"),
     ];

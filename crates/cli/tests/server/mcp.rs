@@ -17,7 +17,7 @@ fn a_key_sees_the_tools_that_it_may_call_and_no_others() {
     assert_eq!(
         sees(&["workflow.read"], "b"),
         "workflow_diff workflow_list_definitions workflow_status workflow_wait step_result workflow_list_runs \
-         workflow_events"
+         workflow_events workflow_reviews"
     );
     assert_eq!(
         sees(&["workflow.run"], "c"),

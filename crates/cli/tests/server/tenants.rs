@@ -157,6 +157,7 @@ pub fn body(route: &Route) -> Value {
         "POST /api/v1/organisations" => json!({"name": "another"}),
         "PUT /api/v1/organisations/{id}/plan" => json!({"plan": "free"}),
         "POST /api/v1/reviews/{id}/accept" | "POST /api/v1/reviews/{id}/refuse" => json!({"digest": "x"}),
+        "POST /api/v1/workflows/{id}/schedules" => json!({"cron": "0 8 * * *"}),
         "POST /api/v1/runs/{run}/steps/{step}/verdict" => json!({"verdict": "fail"}),
         _ => json!({}),
     }

@@ -212,6 +212,7 @@ impl Scene<'_> {
             ("Policies::get", policies.get("p").await.map(drop)),
             ("Policies::put", policies.put("p", policy).await.map(drop)),
             ("Policies::remove", policies.remove("p").await),
+            ("McpServers::catalogue", servers.catalogue().await.map(drop)),
             ("McpServers::list", servers.list().await.map(drop)),
             ("McpServers::get", servers.get("s").await.map(drop)),
             ("McpServers::accept", servers.accept("s", &[]).await.map(drop)),

@@ -13,6 +13,7 @@ use std::time::Duration;
 use stepwell_core::plan::Budget;
 use stepwell_core::time::Millis;
 use stepwell_engine::{Config, Engine, Ids, Kinds, Limits, Plans};
+use stepwell_store::{Record, RecordFilter, Registry as _, RunId};
 use tokio_util::sync::CancellationToken;
 
 /// Every workflow here is over long before this, if nothing is stuck.
@@ -202,20 +203,15 @@ async fn calm(sim: &Arc<Sim>) -> bool {
             steps.map(|(run, path, waits)| (run.clone(), path.clone(), waits)).collect()
         };
         let over = sim.past().runs.values().all(|story| story.is_over());
-        if over && sim.opened().is_empty() {
+        let quarantined = quarantined(sim).await;
+        if over && quarantined.is_empty() && sim.opened().is_empty() {
             return true;
         }
         if sim.now() > end {
             verify::stuck(sim).await;
             return false;
         }
-        if sim.mood.max_losses < u8::MAX {
-            let open: Vec<String> = {
-                let past = sim.past();
-                past.runs.values().filter(|story| !story.is_over()).map(|story| story.public.clone()).collect()
-            };
-            open.into_iter().for_each(|run| drop(tokio::spawn(rules::release(sim.clone(), run))));
-        }
+        quarantined.into_iter().for_each(|run| drop(tokio::spawn(rules::release(sim.clone(), run))));
         for (run, path, waits) in waiting {
             // Some are left to their timeouts.
             if sim.chance().one_in(3) {
@@ -223,6 +219,17 @@ async fn calm(sim: &Arc<Sim>) -> bool {
             }
         }
     }
+}
+
+/// The runs that wait for a person to release them. A run that is over may be among them: what it asked of its children
+/// has to be done.
+async fn quarantined(sim: &Sim) -> Vec<String> {
+    let filter =
+        RecordFilter { kind: "quarantine".into(), org: None, prefix: String::new(), after: None, limit: u32::MAX };
+    let records = sim.disk.records(filter).await.unwrap();
+    let past = sim.past();
+    let of = |record: Record| past.runs.get(&RunId(record.id.parse().unwrap())).map(|story| story.public.clone());
+    records.into_iter().filter_map(of).collect()
 }
 
 /// All slots are free again, and their number is unchanged.

@@ -76,7 +76,7 @@ const MUST_HAPPEN: &[(&str, u64)] = &[
     ("a tree was too large", 13),
     ("an outcome stayed unknown", 17),
     ("a step timed out", 105),
-    ("a step broke down", 18),
+    ("a step broke down", 5),
     ("a transition was cut", 177),
     ("a run was too large", 45),
     ("kill", 210),

@@ -47,6 +47,9 @@ fn work(graph: &Graph, run: &Run) -> BTreeSet<WorkKey> {
 
 fn timers(graph: &Graph, run: &Run) -> BTreeMap<String, Time> {
     let mut timers = BTreeMap::new();
+    if run.status == RunStatus::Scheduled {
+        timers.extend(run.scheduled.map(|due| (format!("begin:{}:", run.generation), due)));
+    }
     if run.status == RunStatus::Running {
         timers.extend(run.expires.map(|due| (format!("expire:{}:", run.generation), due)));
     }

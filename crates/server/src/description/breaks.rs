@@ -246,7 +246,7 @@ fn what_breaks_clients_is_found_and_nothing_else() {
     check(&format!("{fields}/Out/required"), json!([]), &["Out.y"]);
     check(&format!("{fields}/In/required"), json!(["x"]), &["In.x"]);
     check(&format!("{fields}/In"), Value::Null, &["In"]);
-    // What adds to it breaks nobody.
+    // Additions break no client.
     check(&format!("{fields}/Out/properties/z"), json!({"type": "string"}), &[]);
     check(&format!("{fields}/Out/properties/s/enum"), json!(["a", "b", "c"]), &[]);
     check(&format!("{fields}/In/properties/z"), json!({"type": "string"}), &[]);

@@ -22,10 +22,11 @@ const ABOUT: &str = "A durable workflow engine. Authenticate with an API key: `A
     `cursor`. Errors are problems (RFC 9457) with a stable `code`: see [all codes](/docs/errors).";
 
 /// The groups of operations in reading order, each with what it is about.
-const TAGS: [(&str, &str); 13] = [
+const TAGS: [(&str, &str); 14] = [
     ("workflows", "Definitions: define, list, switch, pause, restore; versions and schedules"),
     ("runs", "Start runs, read them, cancel, retry and rerun them"),
     ("approvals", "Steps that wait: gates, verdicts, callbacks, and ending stuck steps"),
+    ("reviews", "What agents' keys wrote, and accepting or refusing it"),
     ("live", "Events as they happen, as server-sent events or over a WebSocket"),
     ("incoming", "URLs that other services call; the URL is the credential"),
     ("secrets", "Secrets and database connections, which can be written but not read"),
@@ -93,7 +94,7 @@ mod tests {
             "list", "get", "create", "put", "update", "delete", "trigger", "cancel", "retry", "rerun", "approve",
             "deny", "stream", "check", "test", "start", "label", "erase", "release", "preview", "deliver", "finish",
             "settle", "signal", "pause", "resume", "restore", "rotate", "accept", "verify", "revoke", "disable", "set",
-            "sign", "open", "show", "submit", "call",
+            "sign", "open", "show", "submit", "call", "export", "refuse",
         ];
         let tags: BTreeSet<String> = TAGS.iter().map(|(name, _)| name.to_string()).collect();
         for (name, one) in operations(&mut api) {

@@ -83,18 +83,20 @@ const STATUSES: [(&str, &str); 14] = [
 ];
 const UNAVAILABLE: (&str, &str) = ("503", "Try again later");
 
-const GATE: &str = "409:run-finished,step-finished,not-waiting,other-digest,repeated,unknown-step,stale-attempt 422:invalid-definition";
+const GATE: &str = "409:run-finished,step-finished,not-waiting,other-digest,repeated,unknown-step,stale-attempt \
+                    422:invalid-definition";
 const STARTS: &str = "403:plan-limit 409:workflow-disabled 429:plan-limit,concurrency-limit";
 const DEFINES: &str = "400:not-text 403:plan-limit 409:exists 422:invalid-definition";
 
 /// Codes that do not follow from the shape of a request, by operation.
-const OWN: [(&str, &[&str]); 40] = [
+const OWN: [(&str, &[&str]); 41] = [
     ("createWorkflow", &[DEFINES]),
     ("putWorkflow", &[DEFINES, "412:changed-meanwhile"]),
     ("updateWorkflow", &["403:plan-limit"]),
     ("restoreWorkflow", &["403:plan-limit 409:exists"]),
     ("checkDefinition", &[DEFINES]),
-    ("acceptTool", &["409:exists"]),
+    ("acceptReview", &["403:plan-limit 409:exists,not-now 422:invalid-definition"]),
+    ("refuseReview", &["409:not-now"]),
     ("triggerWorkflow", &[STARTS, "409:idempotency-key-reused"]),
     ("rerunRun", &[STARTS]),
     ("startTestRun", &[STARTS, "422:invalid-definition"]),

@@ -82,7 +82,8 @@ struct ExportFilters {
 }
 
 /// The audit trail of all organisations as a file that can be verified, one JSON object per line; for operators
-#[utoipa::path(get, path = "/api/v1/audit/export", operation_id = "exportAuditTrail", tag = "organisations", params(ExportFilters), responses(
+#[utoipa::path(get, path = "/api/v1/audit/export", operation_id = "exportAuditTrail", tag = "organisations",
+    params(ExportFilters), responses(
     (status = 200, description = "The rows, newest first, and a signature at the end", body = String,
         content_type = "application/x-ndjson"), Problems))]
 async fn export(

@@ -355,7 +355,7 @@ async fn schedules(State(app): State<App>, Auth(caller): Auth) -> Answer<Reply<P
 ///
 /// The schedule belongs to the caller: its runs have the rights that the caller has at that time. New versions of the
 /// workflow leave it alone; deleting the workflow removes it.
-#[utoipa::path(post, path = "/api/v1/workflows/{id}/schedules", operation_id = "addSchedule", tag = "workflows",
+#[utoipa::path(post, path = "/api/v1/workflows/{id}/schedules", operation_id = "createSchedule", tag = "workflows",
     params(("id" = String, Path, description = "Id or name")), request_body = NewSchedule, responses(
         (status = 201, description = "Added", body = Data<ScheduleSummary>), Problems))]
 async fn add_schedule(
@@ -371,7 +371,7 @@ async fn add_schedule(
 /// Remove a schedule that was added with a request; its runs continue
 ///
 /// Schedules of a definition go with the definition.
-#[utoipa::path(delete, path = "/api/v1/schedules/{id}", operation_id = "removeSchedule", tag = "workflows",
+#[utoipa::path(delete, path = "/api/v1/schedules/{id}", operation_id = "deleteSchedule", tag = "workflows",
     params(("id" = String, Path, description = "Id of the schedule")), responses(
         (status = 204, description = "Removed"), Problems))]
 async fn remove_schedule(State(app): State<App>, Auth(caller): Auth, Path(id): Path<String>) -> Answer<StatusCode> {

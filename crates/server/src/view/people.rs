@@ -3,7 +3,7 @@
 use super::Instant;
 use serde::{Deserialize, Serialize};
 use stepwell_engine::commands::{Organisation, Usage, With};
-use stepwell_engine::doctor::Anchor;
+use stepwell_engine::doctor::{Anchor, Heads, WriterHead};
 use stepwell_engine::{Caller, Key, Limits, Role, User};
 use stepwell_store::AuditRow;
 use utoipa::ToSchema;
@@ -315,15 +315,46 @@ pub struct AuditVerdict {
 /// The heads of the audit trail at some time, with a signature. As a line of JSON it is for `doctor --anchor`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AnchorView {
-    /// For each writer, how many audit rows it had written and a hash over them.
-    #[schema(value_type = Object)]
-    pub anchor: serde_json::Value,
+    pub anchor: AnchorHeadsView,
+    /// HMAC over `anchor`, in hexadecimal.
     pub signature: String,
+}
+
+/// What an anchor signs, to the letter.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AnchorHeadsView {
+    /// Milliseconds since 1970, as they are signed.
+    pub at: i64,
+    /// The id of the key that signs. Without one, anyone can compute the signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    pub writers: Vec<AnchorWriterView>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AnchorWriterView {
+    pub writer: i32,
+    /// How often the writer's tally was written.
+    pub number: i64,
+    /// Audit rows that it has written.
+    pub rows: i64,
+    /// A hash over them, in hexadecimal.
+    pub head: String,
 }
 
 impl From<Anchor> for AnchorView {
     fn from(anchor: Anchor) -> AnchorView {
-        AnchorView { anchor: serde_json::json!(anchor.anchor), signature: anchor.signature }
+        let Heads { at, key, writers } = anchor.anchor;
+        let writers = writers.into_iter().map(|WriterHead { writer, number, rows, head }| AnchorWriterView {
+            writer,
+            number,
+            rows,
+            head,
+        });
+        AnchorView {
+            anchor: AnchorHeadsView { at: at.0, key, writers: writers.collect() },
+            signature: anchor.signature,
+        }
     }
 }
 

@@ -51,8 +51,8 @@ set! {
 }
 
 set! {
-    /// What a run or a step waits for. `start` is the time of a scheduled run, `turn` is the next transition of the run; `quarantine` ends when a person
-    /// releases or cancels the run; `unreadable` when one cancels it.
+    /// What a run or a step waits for. `start` is the time of a scheduled run, `turn` is the next transition of the run;
+    /// `quarantine` ends when a person releases or cancels the run; `unreadable` when one cancels it.
     WaitingReason { Start, Queue, Executor, Retry, Sleep, Webhook, Approval, Verdict, Child, Turn, Quarantine, Unreadable }
 }
 
