@@ -5,6 +5,7 @@
 # Usage: clients.sh python|typescript|editor|generated
 set -euo pipefail
 cd "$(dirname "$0")/.."
+root=$PWD
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export STEPWELL_BINARY=${STEPWELL_BINARY:-$target/debug/stepwell}
@@ -111,6 +112,7 @@ case ${1:-} in
     packages "$made"
     cd "$made"
     "$STEPWELL_BINARY" schema api >openapi.json
+    python3 "$root/scripts/sdk_types.py" --check <openapi.json
     rm -rf python client
     PATH=$venv/bin:$PATH silently openapi-python-client generate --path openapi.json --output-path python --overwrite \
       --config python.yaml --fail-on-warning

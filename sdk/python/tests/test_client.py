@@ -6,11 +6,12 @@ import asyncio
 import inspect
 import itertools
 import threading
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from stepwell import Approval, AsyncClient, Client, ConnectionFailed, Event, Problem, Run, StepwellError
+from stepwell import Approval, AsyncClient, Client, ConnectionFailed, EndEvent, Event, Problem, Run, StepwellError
 from stepwell.testing import ThrowAwayServer, server
 
 NUMBERS = itertools.count()
@@ -46,11 +47,42 @@ def test_a_definition_is_stored_checked_and_versioned(client: Client) -> None:
     with pytest.raises(Problem) as caught:
         client.check(f"name: {name}\ntasks: {{a: {{tool: echo, needs: b}}}}")
     assert caught.value.code == "invalid-definition" and caught.value.status == 422
-    assert [(fault.code, fault.path) for fault in caught.value.errors] == [("unknown-step", "tasks.a.needs")]
+    (fault,) = caught.value.errors
+    assert (fault.code, fault.path, fault.pointer) == ("unknown-step", "tasks.a.needs", "/tasks/a/needs")
+    assert client.check(echo(name)) == []
+    (warning,) = client.check({**echo(name), "defaults": {"timeout": 30}})
+    assert warning.code == "suspicious-duration"
+    (guessed,) = problem_of(lambda: client.check({"name": name, "tasks": {"a": {"tool": "echo", "retry": 3}}})).errors
+    assert guessed.fix is not None and guessed.fix["path"]
     assert "tasks.a.needs" in str(caught.value)
     client.delete_workflow(name)
     with pytest.raises(Problem, match="not-found"):
         client.workflow(name)
+
+
+def problem_of(call: Callable[[], object]) -> Problem:
+    with pytest.raises(Problem) as caught:
+        call()
+    return caught.value
+
+
+def test_names_that_a_url_would_swallow_are_refused(client: Client) -> None:
+    for name in ("", ".", ".."):
+        with pytest.raises(StepwellError, match="not a valid name"):
+            client.delete_workflow(name)
+    with pytest.raises(StepwellError, match="comma"):
+        client.trigger("a", labels={"team": "sales,support"})
+
+
+def test_operations_without_a_method_can_be_called(client: Client) -> None:
+    name = unique("called")
+    client.define(echo(name))
+    listed = client.call("GET", "workflows", query={"q": name, "limit": 1})
+    assert [workflow["name"] for workflow in listed["data"]] == [name]
+    paused = client.call("post", "workflows", name, "pause", body={})
+    assert paused["data"]["paused"] is True
+    refused = problem_of(lambda: client.call("POST", "runs", "run_0000", "release"))
+    assert refused.code == "not-found"
 
 
 def test_a_run_is_started_and_awaited(client: Client) -> None:
@@ -78,7 +110,7 @@ def test_lists_go_through_all_pages(client: Client) -> None:
     name = unique("many")
     client.define(echo(name))
     ids = {client.trigger(name)["run_id"] for _ in range(7)}
-    found = [run["id"] for run in client.runs(workflow=name, limit=2)]
+    found = [run["run_id"] for run in client.runs(workflow=name, limit=2)]
     assert len(found) == 7 and set(found) == ids
     ended = [client.wait(id, timeout=30)["status"] for id in ids]
     assert ended == ["completed"] * 7
@@ -141,9 +173,15 @@ def test_a_run_begins_later(client: Client) -> None:
     name = unique("later")
     client.define(echo(name))
     at = datetime.now(timezone.utc) + timedelta(days=2)
-    for started in (client.trigger(name, at=at), client.trigger(name, delay=3600)):
+    for started in (client.trigger(name, at=at), client.trigger(name, delay=1_234_567.5)):
         assert started["status"] == "scheduled" and started["scheduled_for"]
         assert client.cancel(started["run_id"])["status"] == "cancelled"
+
+
+def end_of(events: list[Event]) -> EndEvent:
+    last = events[-1]
+    assert last["type"] == "end"
+    return last
 
 
 def test_a_watch_ends_with_the_run(client: Client) -> None:
@@ -151,8 +189,10 @@ def test_a_watch_ends_with_the_run(client: Client) -> None:
     client.define(echo(name))
     id = client.trigger(name)["run_id"]
     events = list(client.watch(id))
-    assert events[0]["type"] == "created" and events[-1]["type"] == "end"
-    assert events[-1]["status"] == "completed"
+    assert events[0]["type"] == "created" and end_of(events)["status"] == "completed"
+    # The type of an event tells which fields it has.
+    (finished,) = (event for event in events if event["type"] == "finished")
+    assert (finished["step"], finished["status"], finished["attempt"]) == ("say", "success", 1)
     with pytest.raises(Problem, match="not-found"):
         list(client.watch("run_0000"))
 
@@ -181,7 +221,7 @@ def test_a_watch_survives_a_restart_of_the_server() -> None:
         client.deliver(id, "paid", {"amount": 2})
         assert over.wait(30)
         thread.join()
-        assert seen[-1]["type"] == "end" and seen[-1]["status"] == "completed"
+        assert end_of(seen)["status"] == "completed"
         # Nothing is missing and nothing came twice: the log says what there is.
         logged = [event["type"] for event in client._list(("runs", id, "events"), {})]
         assert [event["type"] for event in seen[:-1]] == logged
@@ -239,13 +279,13 @@ def test_the_asynchronous_client_does_the_same(running: ThrowAwayServer) -> None
             await client.define(echo(name))
             many = await asyncio.gather(*(client.run(name, {"name": str(n)}, timeout=30) for n in range(5)))
             assert [run["output"]["said"] for run in many] == [f"Hello, {n}!" for n in range(5)]
-            events = [event async for event in client.watch(many[0]["id"])]
-            listed = [run["id"] async for run in client.runs(workflow=name, limit=2)]
+            events = [event async for event in client.watch(many[0]["run_id"])]
+            listed = [run["run_id"] async for run in client.runs(workflow=name, limit=2)]
             return many[0], events, listed
 
     run, events, listed = asyncio.run(everything())
-    assert run["id"] in listed and len(listed) == 5
-    assert events[-1]["status"] == "completed"
+    assert run["run_id"] in listed and len(listed) == 5
+    assert end_of(events)["status"] == "completed"
 
 
 def test_both_clients_have_the_same_methods() -> None:

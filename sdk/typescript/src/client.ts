@@ -4,8 +4,9 @@ import { type Config, type Where, findConfig, variable } from "./config.js";
 import { ATTEMPTS, ConnectionFailed, Problem, RESUMPTIONS, StepwellError, TimedOut } from "./problem.js";
 import { pause, problemOf, sleep } from "./problem.js";
 import { Reader } from "./sse.js";
-import { type Approval, ENDED, type Event, type Json, type Run, type Schedule, type Secret } from "./types.js";
-import type { Started, Workflow } from "./types.js";
+import { ENDED, type Json } from "./types.js";
+import type { Approval, Event, Fault, Run, RunSummary, Schedule, Secret, Started, Workflow } from "./schema.js";
+import type { RunStatus, WorkflowSummary } from "./schema.js";
 
 const TIMEOUT = 30_000;
 /** The server sends a comment every 15 seconds, so a stream that is silent for longer has broken. */
@@ -40,7 +41,7 @@ export interface WaitOptions {
 }
 
 export interface RunFilter {
-  status?: string | string[];
+  status?: RunStatus | RunStatus[];
   workflow?: string;
   label?: Record<string, string>;
   createdBy?: string;
@@ -52,6 +53,14 @@ export interface RunFilter {
   limit?: number;
 }
 
+export interface WorkflowFilter {
+  label?: Record<string, string>;
+  /** Part of the name. */
+  q?: string;
+  /** The size of a page. */
+  limit?: number;
+}
+
 export interface Answer {
   comment?: string;
   /** What the approver filled in. */
@@ -59,10 +68,16 @@ export interface Answer {
   digest?: string;
 }
 
+export interface CallOptions {
+  query?: Record<string, unknown>;
+  body?: Json;
+}
+
 interface Call {
   method: string;
-  path: string;
-  query?: Record<string, string> | undefined;
+  /** Below `/api/v1`. */
+  path: string[];
+  query?: object;
   headers?: Record<string, string>;
   body?: string;
   /** Whether a repeated call has the same effect as one. */
@@ -99,44 +114,48 @@ export class Client {
   // Workflows
 
   /** Stores a definition, as YAML, JSON or an object. With `name`, a changed one becomes the next version. */
-  define(definition: Definition, options: { name?: string } = {}): Promise<Workflow> {
+  define(definition: Definition, options: { name?: string } = {}): Promise<WorkflowSummary> {
     const { name } = options;
-    const [method, path] = name === undefined ? ["POST", at("workflows")] : ["PUT", at("workflows", name)];
-    return this.#data({ method, path, body: text(definition), repeatable: true });
+    const [method, path] = name === undefined ? ["POST", ["workflows"]] : ["PUT", ["workflows", name]];
+    return this.#data<WorkflowSummary>({ method, path, body: text(definition), repeatable: true });
   }
 
-  /** Throws a `Problem` whose `errors` has every fault of the definition. Stores nothing. */
-  async check(definition: Definition): Promise<void> {
-    await this.#do({ method: "POST", path: at("check"), body: text(definition), repeatable: true });
+  /**
+   * Throws a `Problem` whose `errors` has every fault of the definition. Stores nothing. Returns what is suspicious in
+   * a definition without faults.
+   */
+  async check(definition: Definition): Promise<Fault[]> {
+    const found = await this.#do({ method: "POST", path: ["check"], body: text(definition), repeatable: true });
+    return (found as { data: { warnings: Fault[] } } | undefined)?.data.warnings ?? [];
   }
 
   workflow(name: string): Promise<Workflow> {
-    return this.#data({ method: "GET", path: at("workflows", name), repeatable: true });
+    return this.#data({ method: "GET", path: ["workflows", name], repeatable: true });
   }
 
   /** Its runs continue to their end. */
   async deleteWorkflow(name: string): Promise<void> {
-    await this.#do({ method: "DELETE", path: at("workflows", name) });
+    await this.#do({ method: "DELETE", path: ["workflows", name] });
   }
 
-  workflows(filter: { label?: Record<string, string>; q?: string; limit?: number } = {}): AsyncGenerator<Workflow> {
-    return this.#list(at("workflows"), query(filter));
+  workflows(filter: WorkflowFilter = {}): AsyncGenerator<WorkflowSummary> {
+    return this.#list(["workflows"], filter);
   }
 
   /** The schedules of one workflow, or of all. */
   schedules(workflow?: string): Promise<Schedule[]> {
-    const path = workflow === undefined ? at("schedules") : at("workflows", workflow, "schedule");
+    const path = workflow === undefined ? ["schedules"] : ["workflows", workflow, "schedule"];
     return this.#data({ method: "GET", path, repeatable: true });
   }
 
   /** Starts the workflow again and again, with the rights of the caller. */
   addSchedule(workflow: string, schedule: NewSchedule): Promise<Schedule> {
-    return this.#data({ method: "POST", path: at("workflows", workflow, "schedules"), body: JSON.stringify(schedule) });
+    return this.#data({ method: "POST", path: ["workflows", workflow, "schedules"], body: JSON.stringify(schedule) });
   }
 
   /** Removes a schedule that was added, by its id. */
   async removeSchedule(schedule: string): Promise<void> {
-    await this.#do({ method: "DELETE", path: at("schedules", schedule) });
+    await this.#do({ method: "DELETE", path: ["schedules", schedule] });
   }
 
   // Runs
@@ -151,7 +170,7 @@ export class Client {
     const deadline = Date.now() + (options.timeout ?? Infinity);
     const wait = Math.min(options.timeout ?? WAIT, WAIT);
     const run = await this.#data<Run>(start(workflow, input, options, wait));
-    return ENDED.has(run.status) ? run : this.#wait(run.id, deadline);
+    return ENDED.has(run.status) ? run : this.#wait(run.run_id, deadline);
   }
 
   /** The run, once it has ended. */
@@ -165,20 +184,20 @@ export class Client {
       if (ENDED.has(run.status)) {
         return run;
       }
-      for await (const _ of this.#events(at("runs", id, "stream"), undefined, deadline)) {
+      for await (const _ of this.#events(["runs", id, "stream"], undefined, deadline)) {
         // Only the end counts.
       }
     }
   }
 
   get(run: string): Promise<Run> {
-    return this.#data({ method: "GET", path: at("runs", run), repeatable: true });
+    return this.#data({ method: "GET", path: ["runs", run], repeatable: true });
   }
 
   /** All runs that match, newest first, page by page. */
-  runs(filter: RunFilter = {}): AsyncGenerator<Run> {
+  runs(filter: RunFilter = {}): AsyncGenerator<RunSummary> {
     const { createdBy, ...rest } = filter;
-    return this.#list(at("runs"), query({ ...rest, created_by: createdBy }));
+    return this.#list(["runs"], { ...rest, created_by: createdBy });
   }
 
   /**
@@ -186,58 +205,73 @@ export class Client {
    * without gaps or repetitions. `after` is the version after which to begin.
    */
   watch(run: string, options: { after?: number } = {}): AsyncGenerator<Event> {
-    return this.#events(at("runs", run, "stream"), options.after, Infinity);
+    return this.#events(["runs", run, "stream"], options.after, Infinity);
   }
 
   cancel(run: string, reason?: string): Promise<Run> {
-    return this.#post(at("runs", run, "cancel"), { reason });
+    return this.#post(["runs", run, "cancel"], { reason });
   }
 
   /** Runs again what did not succeed; with `newest`, on the newest version of the workflow. */
   retry(run: string, options: { newest?: boolean } = {}): Promise<Run> {
-    return this.#post(at("runs", run, "retry"), options);
+    return this.#post(["runs", run, "retry"], options);
   }
 
   // Steps that wait
 
   /** Open approvals, oldest first. */
   approvals(filter: { limit?: number } = {}): AsyncGenerator<Approval> {
-    return this.#list(at("approvals"), query(filter));
+    return this.#list(["approvals"], filter);
   }
 
   approve(run: string, step: string, answer: Answer = {}): Promise<Run> {
-    return this.#post(at("runs", run, "steps", step, "approve"), answer);
+    return this.#post(["runs", run, "steps", step, "approve"], answer);
   }
 
   deny(run: string, step: string, answer: Answer = {}): Promise<Run> {
-    return this.#post(at("runs", run, "steps", step, "deny"), answer);
+    return this.#post(["runs", run, "steps", step, "deny"], answer);
   }
 
   /** Delivers a call to a step that waits for a webhook. */
   deliver(run: string, step: string, body: Json = {}): Promise<Json> {
-    return this.#post(at("runs", run, "steps", step, "deliver"), body);
+    return this.#post(["runs", run, "steps", step, "deliver"], body);
   }
 
   // Secrets
 
   /** All secrets, without their values. */
   secrets(): AsyncGenerator<Secret> {
-    return this.#list(at("secrets"), {});
+    return this.#list(["secrets"], {});
   }
 
   /** Creates a secret, or changes its value or the hosts that it may be sent to. */
   setSecret(name: string, value?: string, options: { hosts?: string[] } = {}): Promise<Secret> {
     const body = JSON.stringify({ value, hosts: options.hosts });
-    return this.#data({ method: "PUT", path: at("secrets", name), body, repeatable: true });
+    return this.#data({ method: "PUT", path: ["secrets", name], body, repeatable: true });
   }
 
   async deleteSecret(name: string): Promise<void> {
-    await this.#do({ method: "DELETE", path: at("secrets", name) });
+    await this.#do({ method: "DELETE", path: ["secrets", name] });
+  }
+
+  // All other operations
+
+  /**
+   * An operation without a method of its own: `call("POST", ["runs", run, "release"])`. Returns the whole JSON of the
+   * response; what an operation returns is in `data`.
+   */
+  call(method: string, path: string[], options: CallOptions = {}): Promise<any> {
+    const verb = method.toUpperCase();
+    const call: Call = { method: verb, path, query: options.query ?? {}, repeatable: verb === "GET" };
+    if (options.body !== undefined) {
+      call.body = JSON.stringify(options.body);
+    }
+    return this.#do(call);
   }
 
   // How calls are made
 
-  #post<T>(path: string, body: Json): Promise<T> {
+  #post<T>(path: string[], body: Json): Promise<T> {
     return this.#data({ method: "POST", path, body: JSON.stringify(body) });
   }
 
@@ -274,7 +308,7 @@ export class Client {
   }
 
   async #fetch(call: Call, signal: AbortSignal): Promise<Response> {
-    const parameters = new URLSearchParams(call.query).toString();
+    const path = address(call);
     const headers: Record<string, string> = { ...call.headers };
     if (this.config.key !== undefined) {
       headers["authorization"] = `Bearer ${this.config.key}`;
@@ -284,7 +318,7 @@ export class Client {
       init.body = call.body;
     }
     try {
-      return await fetch(`${this.config.url}${call.path}${parameters && "?"}${parameters}`, init);
+      return await fetch(`${this.config.url}${path}`, init);
     } catch (error) {
       throw this.#lost(error);
     }
@@ -295,7 +329,7 @@ export class Client {
     return new ConnectionFailed(`${this.config.url}: ${why}`, { cause: error });
   }
 
-  async *#list<T>(path: string, filter: Record<string, string>): AsyncGenerator<T> {
+  async *#list<T>(path: string[], filter: object): AsyncGenerator<T> {
     let cursor: string | undefined;
     do {
       const asked = cursor === undefined ? filter : { ...filter, cursor };
@@ -308,7 +342,7 @@ export class Client {
     } while (cursor !== undefined);
   }
 
-  async *#events(path: string, after: number | undefined, deadline: number): AsyncGenerator<Event> {
+  async *#events(path: string[], after: number | undefined, deadline: number): AsyncGenerator<Event> {
     const reader = new Reader();
     for (let attempt = 0; !reader.isOver; ) {
       try {
@@ -332,7 +366,7 @@ export class Client {
   }
 
   /** One connection of a stream. */
-  async *#stream(path: string, after: number | undefined, reader: Reader, deadline: number): AsyncGenerator<Event> {
+  async *#stream(path: string[], after: number | undefined, reader: Reader, deadline: number): AsyncGenerator<Event> {
     const connection = new AbortController();
     let timer = setTimeout(() => connection.abort(), this.#timeout);
     const alive = () => {
@@ -391,26 +425,38 @@ async function* chunks(body: ReadableStream<Uint8Array>, lost: (error: unknown) 
 }
 
 function start(workflow: string, input: Json, options: TriggerOptions, wait?: number): Call {
-  const asked = query({
+  const asked = {
     label: options.labels,
     wait: wait === undefined ? undefined : `${Math.ceil(wait)}ms`,
     at: options.at instanceof Date ? options.at.toISOString() : options.at,
     delay: options.delay === undefined ? undefined : `${Math.ceil(options.delay)}ms`,
-  });
+  };
   return {
     method: "POST",
-    path: at("workflows", workflow, "trigger"),
+    path: ["workflows", workflow, "trigger"],
     query: asked,
     // A trigger always has a key, so that it can be repeated after a lost answer.
-    headers: { "idempotency-key": options.idempotencyKey ?? `sdk-${crypto.randomUUID()}` },
+    headers: { "idempotency-key": options.idempotencyKey ?? `sdk-${random()}` },
     body: JSON.stringify(input),
     repeatable: true,
     patience: wait ?? 0,
   };
 }
 
-function at(...parts: string[]): string {
-  return `/api/v1/${parts.map(encodeURIComponent).join("/")}`;
+/** A random name. `crypto.randomUUID` is missing on pages that came over plain HTTP. */
+function random(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function address({ path, query: given = {} }: Call): string {
+  // Parsing of the URL would normalise these segments away.
+  const odd = path.find((part) => ["", ".", ".."].includes(part));
+  if (odd !== undefined) {
+    throw new StepwellError(`${JSON.stringify(odd)} is not a valid name`);
+  }
+  const parameters = new URLSearchParams(query(given)).toString();
+  return `/api/v1/${path.map(encodeURIComponent).join("/")}${parameters && "?"}${parameters}`;
 }
 
 function text(definition: Definition): string {
@@ -427,6 +473,10 @@ function query(given: object): Record<string, string> {
       found[name] = value.join(",");
     } else if (typeof value === "object") {
       const pairs = Object.entries(value as Record<string, string>).map(([key, label]) => `${key}=${label}`);
+      const odd = pairs.find((pair) => pair.includes(","));
+      if (odd !== undefined) {
+        throw new StepwellError(`the label ${odd} contains a comma`);
+      }
       if (pairs.length > 0) {
         found[name] = pairs.join(",");
       }

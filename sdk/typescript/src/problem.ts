@@ -1,5 +1,7 @@
 // Errors of the API and of the way to it.
 
+import type { Fault } from "./schema.js";
+
 /** Everything that this package throws for a reason outside of the caller's code. */
 export class StepwellError extends Error {
   override name = "StepwellError";
@@ -15,16 +17,6 @@ export class TimedOut extends StepwellError {
   override name = "TimedOut";
 }
 
-/** One thing that is wrong with a request. */
-export interface Fault {
-  path: string;
-  message: string;
-  code?: string;
-  hint?: string;
-  line?: number;
-  column?: number;
-}
-
 export interface ProblemBody {
   code?: string;
   detail?: string;
@@ -32,6 +24,7 @@ export interface ProblemBody {
   request_id?: string;
   status_now?: string;
   errors?: Fault[];
+  warnings?: Fault[];
 }
 
 /** An error that the server returned (RFC 9457). `code` is stable; `detail` is for people. */
@@ -43,6 +36,8 @@ export class Problem extends StepwellError {
   /** The state of the run, if the call came too late. */
   readonly statusNow: string | undefined;
   readonly errors: Fault[];
+  /** What is suspicious in a definition beside its errors. */
+  readonly warnings: Fault[];
 
   constructor(
     readonly status: number,
@@ -61,11 +56,12 @@ export class Problem extends StepwellError {
     this.requestId = body.request_id;
     this.statusNow = body.status_now;
     this.errors = errors;
+    this.warnings = body.warnings ?? [];
   }
 
   /** Whether the same call may succeed later without a change. */
   get isTemporary(): boolean {
-    return [408, 429, 503].includes(this.status);
+    return [408, 429, 502, 503, 504].includes(this.status);
   }
 }
 

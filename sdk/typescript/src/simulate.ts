@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Definition } from "./client.js";
 import { StepwellError } from "./problem.js";
-import { ENDED, type ErrorView, type Json } from "./types.js";
+import { ENDED, type StepError, type Json } from "./types.js";
 
 /** The definition is refused, or a step needs a result or an answer that was not given. */
 export class SimulationFailed extends StepwellError {
@@ -17,7 +17,7 @@ export class SimulationFailed extends StepwellError {
 export interface Simulated {
   status: string;
   output: any;
-  error: ErrorView | null;
+  error: StepError | null;
   /** The steps that ran, in the order in which they started. */
   path: string[];
   /** Virtual milliseconds from start to end. */
@@ -35,7 +35,7 @@ export interface SimulateOptions {
 
 interface Verdict {
   problems: string[];
-  run: { status: string; output: Json; error: ErrorView | null; path: string[]; took_ms: number };
+  run: { status: string; output: Json; error: StepError | null; path: string[]; took_ms: number };
 }
 
 /** Runs a definition on virtual time, without a server, and without making a call. */

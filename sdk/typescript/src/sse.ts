@@ -1,6 +1,6 @@
 // Reads server-sent events, and remembers where a stream stopped.
 
-import type { Event } from "./types.js";
+import type { Event } from "./schema.js";
 
 export class Reader {
   /** The id to resume after. */

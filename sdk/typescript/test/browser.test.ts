@@ -88,7 +88,7 @@ test("a page of another origin defines, runs, watches and reads problems", async
         await client.define(hello.toJSON());
         const run = await client.run("hello", { name: "Ann" }, { timeout: 60_000 });
         const types = [];
-        for await (const event of client.watch(run.id)) types.push(event.type);
+        for await (const event of client.watch(run.run_id)) types.push(event.type);
         const missing = await client.workflow("none").catch((error) => error instanceof Problem && error.code);
         await answer(JSON.stringify({ status: run.status, output: run.output, last: types.at(-1), missing }));`;
     });

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Approval, Client, ConnectionFailed, type Event, Problem, TimedOut } from "../src/index.js";
+import { Client, ConnectionFailed, Problem, StepwellError, TimedOut } from "../src/index.js";
+import type { Approval, EndEvent, Event } from "../src/index.js";
 import { collect, shared, startServer, unique } from "./harness.js";
 
 const server = shared(process.env["SDK_TEST_DATABASE"]);
@@ -56,10 +57,34 @@ test("a definition is stored, checked and versioned", async () => {
   assert.equal((await client.workflow(name)).description, "another");
   const found = await fails(client.check(`name: ${name}\ntasks: {a: {tool: echo, needs: b}}`));
   assert.deepEqual([found.status, found.code], [422, "invalid-definition"]);
-  assert.deepEqual(found.errors.map((fault) => [fault.code, fault.path]), [["unknown-step", "tasks.a.needs"]]);
+  const faults = found.errors.map((fault) => [fault.code, fault.path, fault.pointer]);
+  assert.deepEqual(faults, [["unknown-step", "tasks.a.needs", "/tasks/a/needs"]]);
+  assert.deepEqual(await client.check(echo(name)), []);
+  const [warning] = await client.check({ ...echo(name), defaults: { timeout: 30 } });
+  assert.equal(warning?.code, "suspicious-duration");
+  const guessed = await fails(client.check({ name, tasks: { a: { tool: "echo", retry: 3 } } }));
+  assert.ok(guessed.errors[0]?.fix?.path);
   assert.match(found.message, /tasks\.a\.needs/);
   await client.deleteWorkflow(name);
   assert.equal((await fails(client.workflow(name))).code, "not-found");
+});
+
+test("names that a URL would swallow are refused", async () => {
+  const client = await connect();
+  for (const name of ["", ".", ".."]) {
+    await assert.rejects(client.deleteWorkflow(name), /not a valid name/);
+  }
+  await assert.rejects(client.trigger("a", {}, { labels: { team: "sales,support" } }), StepwellError);
+});
+
+test("operations without a method can be called", async () => {
+  const client = await connect();
+  const name = unique("called");
+  await client.define(echo(name));
+  const listed = await client.call("GET", ["workflows"], { query: { q: name, limit: 1 } });
+  assert.deepEqual(listed.data.map((workflow: { name: string }) => workflow.name), [name]);
+  assert.equal((await client.call("post", ["workflows", name, "pause"], { body: {} })).data.paused, true);
+  assert.equal((await fails(client.call("POST", ["runs", "run_0000", "release"]))).code, "not-found");
 });
 
 test("a run is started and awaited", async () => {
@@ -94,7 +119,7 @@ test("lists go through all pages", async () => {
     ids.add((await client.trigger(name)).run_id);
   }
   const found = await collect(client.runs({ workflow: name, limit: 2 }));
-  assert.deepEqual(new Set(found.map((run) => run.id)), ids);
+  assert.deepEqual(new Set(found.map((run) => run.run_id)), ids);
   assert.equal(found.length, 7);
   for (const id of ids) {
     assert.equal((await client.wait(id, { timeout: 30_000 })).status, "completed");
@@ -158,6 +183,12 @@ test("a run begins later", async () => {
   }
 });
 
+function endOf(events: Event[]): EndEvent {
+  const last = events.at(-1);
+  assert.ok(last?.type === "end");
+  return last;
+}
+
 test("a watch ends with the run", async () => {
   const client = await connect();
   const name = unique("watched");
@@ -165,7 +196,10 @@ test("a watch ends with the run", async () => {
   const { run_id: id } = await client.trigger(name);
   const events = await collect(client.watch(id));
   assert.equal(events[0]?.type, "created");
-  assert.deepEqual([events.at(-1)?.type, events.at(-1)?.status], ["end", "completed"]);
+  assert.equal(endOf(events).status, "completed");
+  // The type of an event tells which fields it has.
+  const finished = events.flatMap((event) => (event.type === "finished" ? [[event.step, event.status]] : []));
+  assert.deepEqual(finished, [["say", "success"]]);
   assert.equal((await fails(collect(client.watch("run_0000")))).code, "not-found");
 });
 
@@ -191,7 +225,7 @@ test("a watch survives a restart of the server", async () => {
   await client.approve(id, "ask", { data: {} });
   await client.deliver(id, "paid", { amount: 2 });
   await over;
-  assert.deepEqual([seen.at(-1)?.type, seen.at(-1)?.status], ["end", "completed"]);
+  assert.equal(endOf(seen).status, "completed");
   // Nothing is missing and nothing came twice: the log says what there is.
   const response = await fetch(`${running.url.replace(/\/$/, "")}/api/v1/runs/${id}/events?limit=1000`, {
     headers: { authorization: `Bearer ${await running.key()}` },

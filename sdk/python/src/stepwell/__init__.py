@@ -14,7 +14,8 @@ from ._async import AsyncClient
 from ._config import Config
 from ._problem import ConnectionFailed, Fault, Problem, StepwellError
 from ._sync import Client
-from ._types import Approval, Event, Page, Run, Schedule, Secret, Started, Step, Waiting, Workflow
+from ._types import Approval, EndEvent, Event, Page, Run, RunStatus, RunSummary, Schedule, Secret, Started, Step
+from ._types import StepError, StepStatus, Waiting, Workflow, WorkflowSummary
 from .webhooks import InvalidSignature, answer_wait, answer_wait_async, sign, verify
 
 __all__ = [
@@ -23,19 +24,25 @@ __all__ = [
     "Client",
     "Config",
     "ConnectionFailed",
+    "EndEvent",
     "Event",
     "Fault",
     "InvalidSignature",
     "Page",
     "Problem",
     "Run",
+    "RunStatus",
+    "RunSummary",
     "Schedule",
     "Secret",
     "Started",
     "Step",
+    "StepError",
+    "StepStatus",
     "StepwellError",
     "Waiting",
     "Workflow",
+    "WorkflowSummary",
     "answer_wait",
     "answer_wait_async",
     "sign",

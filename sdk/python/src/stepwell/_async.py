@@ -14,9 +14,10 @@ import httpx
 from . import _calls as calls
 from ._calls import ATTEMPTS, RESUMPTIONS, Call
 from ._config import Config
-from ._problem import ConnectionFailed, Problem
+from ._problem import ConnectionFailed, Fault, Problem
 from ._sse import Reader
-from ._types import Approval, Event, Json, Page, Run, Schedule, Secret, Started, Workflow
+from ._types import Approval, Event, Json, Page, Run, RunSummary, Schedule, Secret, Started, Workflow
+from ._types import WorkflowSummary
 
 T = TypeVar("T")
 TIMEOUT = 30.0
@@ -60,13 +61,18 @@ class AsyncClient:
 
     # Workflows
 
-    async def define(self, definition: str | bytes | Mapping[str, Json], *, name: str | None = None) -> Workflow:
+    async def define(
+        self, definition: str | bytes | Mapping[str, Json], *, name: str | None = None
+    ) -> WorkflowSummary:
         """Stores a definition, as YAML, JSON or a mapping. With ``name``, a changed one becomes the next version."""
         return await self._do(calls.define(definition, name))
 
-    async def check(self, definition: str | bytes | Mapping[str, Json]) -> None:
-        """Raises a ``Problem`` whose ``errors`` has every fault of the definition. Stores nothing."""
-        await self._do(calls.check(definition))
+    async def check(self, definition: str | bytes | Mapping[str, Json]) -> list[Fault]:
+        """Raises a ``Problem`` whose ``errors`` has every fault of the definition. Stores nothing.
+
+        Returns what is suspicious in a definition without faults.
+        """
+        return await self._do(calls.check(definition))
 
     async def workflow(self, name: str) -> Workflow:
         return await self._do(calls.get_workflow(name))
@@ -77,7 +83,7 @@ class AsyncClient:
 
     def workflows(
         self, *, label: Mapping[str, str] | None = None, q: str | None = None, limit: int | None = None
-    ) -> AsyncIterator[Workflow]:
+    ) -> AsyncIterator[WorkflowSummary]:
         return self._list(("workflows",), calls.query(label=label, q=q, limit=limit))
 
     async def schedules(self, workflow: str | None = None) -> list[Schedule]:
@@ -129,13 +135,15 @@ class AsyncClient:
         timeout: float | None = None,
         idempotency_key: str | None = None,
         labels: Mapping[str, str] | None = None,
+        at: datetime | str | None = None,
+        delay: float | None = None,
     ) -> Run:
         """Starts a run and waits for its end, however it ends. ``TimeoutError`` after ``timeout`` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         given = {} if input is None else input
         wait = 30.0 if timeout is None else min(timeout, 30.0)
-        found: Run = await self._do(calls.start(workflow, given, idempotency_key, labels, wait))
-        return found if calls.is_ended(found) else await self._wait(found["id"], deadline)
+        found: Run = await self._do(calls.start(workflow, given, idempotency_key, labels, wait, calls.later(at, delay)))
+        return found if calls.is_ended(found) else await self._wait(found["run_id"], deadline)
 
     async def wait(self, run: str, *, timeout: float | None = None) -> Run:
         """The run, once it has ended. ``TimeoutError`` after ``timeout`` seconds."""
@@ -164,7 +172,7 @@ class AsyncClient:
         q: str | None = None,
         tests: bool | None = None,
         limit: int | None = None,
-    ) -> AsyncIterator[Run]:
+    ) -> AsyncIterator[RunSummary]:
         """All runs that match, newest first, page by page; ``limit`` is the size of a page."""
         filters = calls.query(
             status=status, workflow=workflow, label=label, created_by=created_by, since=since, until=until, q=q,
@@ -172,7 +180,7 @@ class AsyncClient:
         )
         return self._list(("runs",), filters)
 
-    def watch(self, run: str, *, after: str | None = None) -> AsyncIterator[Event]:
+    def watch(self, run: str, *, after: int | None = None) -> AsyncIterator[Event]:
         """The events of a run from its first, as they happen, until it ends.
 
         Resumes by itself after a lost connection, without gaps or repetitions. ``after`` is the version after which to
@@ -220,6 +228,17 @@ class AsyncClient:
     async def delete_secret(self, name: str) -> None:
         await self._do(calls.delete_secret(name))
 
+    # All other operations
+
+    async def call(
+        self, method: str, *path: str, query: Mapping[str, object] | None = None, body: Json = None
+    ) -> Json:
+        """An operation without a method of its own: ``call("POST", "runs", run, "release")``.
+
+        Returns the whole JSON of the response; what an operation returns is in ``data``.
+        """
+        return await self._do(calls.other(method, path, query or {}, body))
+
     # How calls are made
 
     async def _do(self, call: Call[T]) -> T:
@@ -261,10 +280,10 @@ class AsyncClient:
             if cursor is None:
                 return
 
-    async def _events(self, path: str, after: str | None, deadline: float | None) -> AsyncIterator[Event]:
+    async def _events(self, path: str, after: int | None, deadline: float | None) -> AsyncIterator[Event]:
         reader, attempt = Reader(), 0
         while not reader.is_over:
-            query = {"after": after} if after is not None and reader.last is None else {}
+            query = {"after": str(after)} if after is not None and reader.last is None else {}
             try:
                 left = SILENCE if deadline is None else min(SILENCE, deadline - time.monotonic())
                 if left <= 0:

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import httpx
 
-from ._problem import Problem
-from ._types import ENDED, Json, Page, Run, Schedule, Secret, Started, Workflow
+from ._problem import Fault, Problem, StepwellError, fault
+from ._types import ENDED, Json, Page, Run, Schedule, Secret, Started, Workflow, WorkflowSummary
 
 T = TypeVar("T")
 
@@ -36,6 +36,10 @@ class Call(Generic[T]):
 
 
 def path(*parts: str) -> str:
+    for part in parts:
+        # Parsing of the URL would normalise these segments away.
+        if part in ("", ".", ".."):
+            raise StepwellError(f"{part!r} is not a valid name")
     return "/api/v1/" + "/".join(quote(part, safe="") for part in parts)
 
 
@@ -45,6 +49,14 @@ def data(body: Any) -> Any:
 
 def nothing(_: Any) -> None:
     return None
+
+
+def everything(body: Any) -> Any:
+    return body
+
+
+def warnings(body: Any) -> list[Fault]:
+    return [fault(entry) for entry in body["data"]["warnings"]] if body else []
 
 
 def body(value: Json) -> bytes:
@@ -59,8 +71,12 @@ def query(**given: object) -> dict[str, str]:
         if isinstance(value, bool):
             found[name] = "true" if value else "false"
         elif isinstance(value, Mapping):
-            if value:
-                found[name] = ",".join(f"{key}={label}" for key, label in value.items())
+            pairs = [f"{key}={label}" for key, label in value.items()]
+            for pair in pairs:
+                if "," in pair:
+                    raise StepwellError(f"the label {pair} contains a comma")
+            if pairs:
+                found[name] = ",".join(pairs)
         elif isinstance(value, (list, tuple, set, frozenset)):
             found[name] = ",".join(str(part) for part in value)
         else:
@@ -74,15 +90,15 @@ def definition(given: str | bytes | Mapping[str, Json]) -> bytes:
     return given.encode() if isinstance(given, str) else body(dict(given))
 
 
-def define(given: str | bytes | Mapping[str, Json], name: str | None) -> Call[Workflow]:
+def define(given: str | bytes | Mapping[str, Json], name: str | None) -> Call[WorkflowSummary]:
     content = definition(given)
     if name is None:
         return Call("POST", path("workflows"), data, content=content, repeatable=True)
     return Call("PUT", path("workflows", name), data, content=content, repeatable=True)
 
 
-def check(given: str | bytes | Mapping[str, Json]) -> Call[None]:
-    return Call("POST", path("check"), nothing, content=definition(given), repeatable=True)
+def check(given: str | bytes | Mapping[str, Json]) -> Call[list[Fault]]:
+    return Call("POST", path("check"), warnings, content=definition(given), repeatable=True)
 
 
 def start(
@@ -99,7 +115,7 @@ def start(
         "POST",
         path("workflows", workflow, "trigger"),
         data,
-        query(label=labels, wait=None if wait is None else f"{max(wait, 0):g}s", **(when or {})),
+        query(label=labels, wait=None if wait is None else length(wait), **(when or {})),
         {"idempotency-key": key or f"sdk-{uuid.uuid4()}"},
         body(given),
         repeatable=True,
@@ -115,9 +131,17 @@ def trigger(
     at: datetime | str | None,
     delay: float | None,
 ) -> Call[Started]:
+    return cast("Call[Started]", start(workflow, given, key, labels, None, later(at, delay)))
+
+
+def later(at: datetime | str | None, delay: float | None) -> dict[str, str | None]:
+    """When a run begins, as parameters."""
     moment = at.astimezone(timezone.utc).isoformat() if isinstance(at, datetime) else at
-    when = {"at": moment, "delay": None if delay is None else f"{delay:g}s"}
-    return cast("Call[Started]", start(workflow, given, key, labels, None, when))
+    return {"at": moment, "delay": None if delay is None else length(delay)}
+
+
+def length(seconds: float) -> str:
+    return f"{max(round(seconds * 1000), 0)}ms"
 
 
 def get_run(run: str) -> Call[Run]:
@@ -175,6 +199,18 @@ def page(parts: tuple[str, ...], filters: dict[str, str], cursor: str | None) ->
         lambda answer: Page(answer["data"], answer.get("next")),
         {**filters, **({"cursor": cursor} if cursor else {})},
         repeatable=True,
+    )
+
+
+def other(method: str, parts: tuple[str, ...], parameters: Mapping[str, object], given: Json) -> Call[Json]:
+    """An operation that has no method of its own. Reading is repeated, as methods do."""
+    return Call(
+        method.upper(),
+        path(*parts),
+        everything,
+        query(**parameters),
+        content=None if given is None else body(given),
+        repeatable=method.upper() == "GET",
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ._calls import definition as text_of
 from ._problem import StepwellError
-from ._types import ENDED, Error, Json
+from ._types import ENDED, Json, StepError
 
 
 class SimulationFailed(StepwellError):
@@ -26,7 +26,7 @@ class Simulated:
 
     status: str
     output: Json
-    error: Error | None
+    error: StepError | None
     #: The steps that ran, in the order in which they started.
     path: list[str]
     #: Virtual seconds from start to end.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import cast
 
-from ._types import Event
+from ._types import Event, Json
 
 
 class Reader:
@@ -48,8 +49,7 @@ class Reader:
             self.last = id
         if not data:
             return
-        event: Event = json.loads("\n".join(data))
+        event: dict[str, Json] = json.loads("\n".join(data))
         if name == "end":
             self.is_over = True
-        event.setdefault("type", name)
-        yield event
+        yield cast("Event", {"type": name, **event})

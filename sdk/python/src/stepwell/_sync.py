@@ -13,9 +13,10 @@ import httpx
 from . import _calls as calls
 from ._calls import ATTEMPTS, RESUMPTIONS, Call
 from ._config import Config
-from ._problem import ConnectionFailed, Problem
+from ._problem import ConnectionFailed, Fault, Problem
 from ._sse import Reader
-from ._types import Approval, Event, Json, Page, Run, Schedule, Secret, Started, Workflow
+from ._types import Approval, Event, Json, Page, Run, RunSummary, Schedule, Secret, Started, Workflow
+from ._types import WorkflowSummary
 
 T = TypeVar("T")
 TIMEOUT = 30.0
@@ -59,13 +60,18 @@ class Client:
 
     # Workflows
 
-    def define(self, definition: str | bytes | Mapping[str, Json], *, name: str | None = None) -> Workflow:
+    def define(
+        self, definition: str | bytes | Mapping[str, Json], *, name: str | None = None
+    ) -> WorkflowSummary:
         """Stores a definition, as YAML, JSON or a mapping. With ``name``, a changed one becomes the next version."""
         return self._do(calls.define(definition, name))
 
-    def check(self, definition: str | bytes | Mapping[str, Json]) -> None:
-        """Raises a ``Problem`` whose ``errors`` has every fault of the definition. Stores nothing."""
-        self._do(calls.check(definition))
+    def check(self, definition: str | bytes | Mapping[str, Json]) -> list[Fault]:
+        """Raises a ``Problem`` whose ``errors`` has every fault of the definition. Stores nothing.
+
+        Returns what is suspicious in a definition without faults.
+        """
+        return self._do(calls.check(definition))
 
     def workflow(self, name: str) -> Workflow:
         return self._do(calls.get_workflow(name))
@@ -76,7 +82,7 @@ class Client:
 
     def workflows(
         self, *, label: Mapping[str, str] | None = None, q: str | None = None, limit: int | None = None
-    ) -> Iterator[Workflow]:
+    ) -> Iterator[WorkflowSummary]:
         return self._list(("workflows",), calls.query(label=label, q=q, limit=limit))
 
     def schedules(self, workflow: str | None = None) -> list[Schedule]:
@@ -128,13 +134,15 @@ class Client:
         timeout: float | None = None,
         idempotency_key: str | None = None,
         labels: Mapping[str, str] | None = None,
+        at: datetime | str | None = None,
+        delay: float | None = None,
     ) -> Run:
         """Starts a run and waits for its end, however it ends. ``TimeoutError`` after ``timeout`` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         given = {} if input is None else input
         wait = 30.0 if timeout is None else min(timeout, 30.0)
-        found: Run = self._do(calls.start(workflow, given, idempotency_key, labels, wait))
-        return found if calls.is_ended(found) else self._wait(found["id"], deadline)
+        found: Run = self._do(calls.start(workflow, given, idempotency_key, labels, wait, calls.later(at, delay)))
+        return found if calls.is_ended(found) else self._wait(found["run_id"], deadline)
 
     def wait(self, run: str, *, timeout: float | None = None) -> Run:
         """The run, once it has ended. ``TimeoutError`` after ``timeout`` seconds."""
@@ -163,7 +171,7 @@ class Client:
         q: str | None = None,
         tests: bool | None = None,
         limit: int | None = None,
-    ) -> Iterator[Run]:
+    ) -> Iterator[RunSummary]:
         """All runs that match, newest first, page by page; ``limit`` is the size of a page."""
         filters = calls.query(
             status=status, workflow=workflow, label=label, created_by=created_by, since=since, until=until, q=q,
@@ -171,7 +179,7 @@ class Client:
         )
         return self._list(("runs",), filters)
 
-    def watch(self, run: str, *, after: str | None = None) -> Iterator[Event]:
+    def watch(self, run: str, *, after: int | None = None) -> Iterator[Event]:
         """The events of a run from its first, as they happen, until it ends.
 
         Resumes by itself after a lost connection, without gaps or repetitions. ``after`` is the version after which to
@@ -219,6 +227,17 @@ class Client:
     def delete_secret(self, name: str) -> None:
         self._do(calls.delete_secret(name))
 
+    # All other operations
+
+    def call(
+        self, method: str, *path: str, query: Mapping[str, object] | None = None, body: Json = None
+    ) -> Json:
+        """An operation without a method of its own: ``call("POST", "runs", run, "release")``.
+
+        Returns the whole JSON of the response; what an operation returns is in ``data``.
+        """
+        return self._do(calls.other(method, path, query or {}, body))
+
     # How calls are made
 
     def _do(self, call: Call[T]) -> T:
@@ -260,10 +279,10 @@ class Client:
             if cursor is None:
                 return
 
-    def _events(self, path: str, after: str | None, deadline: float | None) -> Iterator[Event]:
+    def _events(self, path: str, after: int | None, deadline: float | None) -> Iterator[Event]:
         reader, attempt = Reader(), 0
         while not reader.is_over:
-            query = {"after": after} if after is not None and reader.last is None else {}
+            query = {"after": str(after)} if after is not None and reader.last is None else {}
             try:
                 left = SILENCE if deadline is None else min(SILENCE, deadline - time.monotonic())
                 if left <= 0:

@@ -1,135 +1,30 @@
-"""What the API returns. Servers may add fields, so all of them are optional here."""
+"""What methods take and return, beside the types that are made from the description of the API."""
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, TypedDict, TypeVar
+from typing import Any, Generic, TypeVar
 
-RunStatus = Literal["scheduled", "queued", "running", "paused", "completed", "failed", "cancelled", "timeout"]
+from ._schema import Approval as Approval
+from ._schema import EndEvent as EndEvent
+from ._schema import Event as Event
+from ._schema import Run as Run
+from ._schema import RunStatus as RunStatus
+from ._schema import RunSummary as RunSummary
+from ._schema import Schedule as Schedule
+from ._schema import Secret as Secret
+from ._schema import Started as Started
+from ._schema import Step as Step
+from ._schema import StepError as StepError
+from ._schema import StepStatus as StepStatus
+from ._schema import Waiting as Waiting
+from ._schema import Workflow as Workflow
+from ._schema import WorkflowSummary as WorkflowSummary
 
 #: The statuses of a run that has ended. It can still be retried.
 ENDED: frozenset[str] = frozenset({"completed", "failed", "cancelled", "timeout"})
 
 Json = Any
 T = TypeVar("T")
-
-
-class Error(TypedDict, total=False):
-    code: str
-    message: str
-
-
-class Waiting(TypedDict, total=False):
-    """What an unfinished run waits for."""
-
-    step: str
-    since: str
-    until: str | None
-    moved_on_by: str
-
-
-class Step(TypedDict, total=False):
-    id: str
-    kind: str
-    status: str
-    status_code: int | None
-    attempt: int
-    duration_ms: int | None
-    started_at: str | None
-    finished_at: str | None
-    input: Json
-    output: Json
-    error: Error | None
-
-
-class Run(TypedDict, total=False):
-    id: str
-    workflow_id: str
-    workflow: str
-    workflow_version: int
-    status: RunStatus
-    created_by: str
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
-    input: Json
-    output: Json
-    error: Error | None
-    waiting_for: list[Waiting]
-    tasks: dict[str, Step]
-    labels: dict[str, str]
-    generation: int
-    version: int
-
-
-class Started(TypedDict, total=False):
-    """A run that a trigger started, or found under its idempotency key."""
-
-    run_id: str
-    workflow_id: str
-    workflow: str
-    workflow_version: int
-    status: RunStatus
-    started_at: str
-    scheduled_for: str
-
-
-class Workflow(TypedDict, total=False):
-    id: str
-    name: str
-    version: int
-    description: str | None
-    enabled: bool
-    labels: dict[str, str]
-    definition: Json
-    webhooks: list[str]
-
-
-class Approval(TypedDict, total=False):
-    """A gate that waits for people."""
-
-    id: str
-    run_id: str
-    step: str
-    workflow: str
-    asks: Json
-    digest: str | None
-    since: str
-    until: str | None
-    kind: str
-    mine: bool
-
-
-class Schedule(TypedDict, total=False):
-    id: str
-    workflow: str
-    cron: str | None
-    timezone: str | None
-    by: str
-    next: list[str]
-    last: str | None
-    last_run_id: str | None
-    last_error: str | None
-
-
-class Secret(TypedDict, total=False):
-    """A secret without its value."""
-
-    id: str
-    name: str
-    hosts: list[str]
-    version: int
-    masked: bool
-
-
-class Event(TypedDict, total=False):
-    """An entry of a run's log; ``end`` comes last, with the status of the run."""
-
-    run_id: str
-    version: int
-    at: str
-    type: str
-    step: str
-    status: str
 
 
 class Page(Generic[T]):
