@@ -1,7 +1,7 @@
 # Start with `make run`. While you work: `make quick`. Before you push: `make test`. CONTRIBUTING.md says what each proves.
 CRATES = $(notdir $(wildcard crates/*))
 
-.PHONY: run setup quick test check deny ui lint-ui bench soak mutants update test-ui $(CRATES:%=test-%)
+.PHONY: run setup quick test check deny package ui lint-ui bench soak mutants update test-ui $(CRATES:%=test-%)
 
 CARGO ?= cargo
 # The property tests' cases per dialect; `make soak` and CI can ask for more.
@@ -69,6 +69,13 @@ bench:
 	$(CARGO) build --release -p stepwell
 	target/release/stepwell bench
 	$(CARGO) bench -p stepwell-core --bench planner
+
+# Builds every package from the release binary into target/packages/release, installs each into an empty place and makes a
+# first run there. Publishes nothing; docs/releasing.md has the rest.
+package: ui
+	$(CARGO) build --locked --release -p stepwell
+	bash scripts/package.sh target/release/stepwell target/packages/release
+	TWICE=1 bash scripts/package/try.sh target/release/stepwell
 
 # Long runs of what `make test` does in short.
 soak:

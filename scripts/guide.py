@@ -39,7 +39,8 @@ import guide_needs
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BINARY = os.path.abspath(os.environ.get("STEPWELL_BINARY", os.path.join(ROOT, "target/debug/stepwell")))
 # Every page below these folders, and these pages.
-FOLDERS, PAGES = ["tutorials", "how-to", "coming-from"], ["README.md", "faq.md", "concepts.md", "comparison.md"]
+FOLDERS = ["tutorials", "how-to", "coming-from"]
+PAGES = ["README.md", "install.md", "faq.md", "concepts.md", "comparison.md"]
 # A block that takes longer is stuck.
 LIMIT = 60
 SIDE_BY_SIDE = 4

@@ -94,7 +94,7 @@ def main():
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as file:
         for path, data in content:
             entry = zipfile.ZipInfo(path, made)
-            entry.external_attr = (0o755 if "/scripts/" in path else 0o644) << 16
+            entry.external_attr = (0o100755 if "/scripts/" in path else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             file.writestr(entry, data, compresslevel=int(os.environ.get("PACKAGE_COMPRESSION", "9")))
     print(wheel)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sysconfig
+from pathlib import Path
+
 import pytest
 
 from stepwell import StepwellError
-from stepwell.testing import SimulationFailed, simulate
+from stepwell.testing import SimulationFailed, _binary, simulate
 
 PAY = """
 name: pay
@@ -41,3 +44,17 @@ def test_what_is_missing_is_named() -> None:
         simulate(PAY, {"amount": 5}, calls={"sned": {"status": 400}})
     with pytest.raises(StepwellError, match="cannot be started"):
         simulate(PAY, binary="/no/such/stepwell")
+
+
+def test_the_program_that_was_installed_beside_the_client_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "stepwell"
+    program.touch()
+    monkeypatch.delenv("STEPWELL_BINARY")
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
+    assert _binary(None) == str(program)
+    program.unlink()
+    with pytest.raises(StepwellError):
+        _binary(None)

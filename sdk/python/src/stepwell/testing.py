@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,10 @@ __all__ = ["Simulated", "SimulationFailed", "ThrowAwayServer", "server", "simula
 
 def _binary(given: str | os.PathLike[str] | None) -> str:
     found = os.fspath(given) if given else os.environ.get("STEPWELL_BINARY") or shutil.which("stepwell")
+    # The package for a platform has the program, in an environment that need not be active.
+    beside = os.path.join(sysconfig.get_path("scripts"), "stepwell")
+    if not found and os.path.exists(beside):
+        return beside
     if not found:
         raise StepwellError("no stepwell binary: set STEPWELL_BINARY")
     return found
