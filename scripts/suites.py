@@ -35,7 +35,7 @@ ON_DISK = ["chaos", "kill", "power_cut"]
 # Executables that keep the processors busy, longest first. All others mostly wait for servers, clocks and processes.
 BUSY = ["server", "properties", "simulation", "conformance", "gates", "identity", "running", "hostile", "rules"]
 # Suites whose output says what they covered.
-VERBOSE = ["abuse", "chaos", "kill", "power_cut", "properties", "simulation"]
+VERBOSE = ["abuse", "cases (formats)", "chaos", "kill", "power_cut", "properties", "simulation"]
 # Suites that run on either store, and so on PostgreSQL too.
 EITHER_STORE = [
     "running", "durable", "client", "server", "graph", "live", "otlp", "kill", "javascript", "mcp (cli)", "gates",
