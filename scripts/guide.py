@@ -141,14 +141,15 @@ class Shell:
         raise Fault(f"did not end within {LIMIT} s, or ended the shell:\n{''.join(printed)}")
 
     def serve(self, text):
-        log = open(os.path.join(self.home, f"server-{len(self.servers)}.log"), "w+")
+        log = os.path.join(self.home, f"server-{len(self.servers)}.log")
         # What the shell has exported, and where it is.
         code, told = self.run("pwd; export -p")
         folder, exported = told.split("\n", 1)
-        server = subprocess.Popen(
-            ["bash", "-c", f"{exported}\nexec {text.strip()}"], cwd=folder, env=self.env, stdin=subprocess.DEVNULL,
-            stdout=log, stderr=log, start_new_session=True,
-        )
+        with open(log, "w") as said:
+            server = subprocess.Popen(
+                ["bash", "-c", f"{exported}\nexec {text.strip()}"], cwd=folder, env=self.env, stdin=subprocess.DEVNULL,
+                stdout=said, stderr=said, start_new_session=True,
+            )
         self.servers.append(server)
         # A port is the only number of five digits in such a command.
         listen = re.search(r"\b(\d{5})\b", text)
@@ -163,7 +164,7 @@ class Shell:
             except OSError:
                 pass
             time.sleep(0.02)
-        with open(log.name) as said:
+        with open(log) as said:
             raise Fault(f"the server is not ready:\n{said.read()}")
 
     def close(self):
@@ -173,6 +174,8 @@ class Shell:
             except ProcessLookupError:
                 pass
             process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
 
 
 class Page:

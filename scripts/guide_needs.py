@@ -86,11 +86,12 @@ def npm(home, env, ports):
     sdk = os.path.join(ROOT, "sdk/typescript")
     if not os.path.exists(f"{sdk}/node_modules/.bin/tsc"):
         run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=sdk)
-    built = f"{sdk}/dist/src/index.js"
-    sources = [*glob.glob(f"{sdk}/src/**/*.ts", recursive=True), f"{sdk}/package.json"]
-    if not os.path.exists(built) or os.path.getmtime(built) < max(map(os.path.getmtime, sources)):
-        run("npm", "run", "--silent", "build", cwd=sdk)
-    run("npm", "pack", "--silent", "--pack-destination", home, cwd=sdk)
+    # A copy, because other suites build in that folder at the same time.
+    copy = os.path.join(home, "sdk")
+    shutil.copytree(sdk, copy, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    os.symlink(f"{sdk}/node_modules", f"{copy}/node_modules")
+    run("npm", "run", "--silent", "build", cwd=copy)
+    run("npm", "pack", "--silent", "--pack-destination", home, cwd=copy)
     packed = glob.glob(f"{home}/stepwell-client-*.tgz")[0]
     # What `npm install` of the name would leave, without a registry.
     folder = os.path.join(home, "work")

@@ -149,6 +149,7 @@ def parts():
         yield Part(name, ["bash", "scripts/clients.sh", what], env=binary)
     yield Part("guide: what it says is done", ["python3", "scripts/guide.py"], env=binary)
     yield Part("packages: a first run from each", ["bash", "scripts/package/try.sh"], env=binary)
+    yield Part("guide: its tests notice", ["python3", "scripts/guide_test.py"])
     yield Part("guide: links", ["python3", "scripts/links.py"])
     yield Part("guide: prose", ["python3", "scripts/prose.py"])
     yield Part("quickstarts of the SDKs", ["bash", "scripts/quickstarts.sh"], env=binary)
