@@ -19,7 +19,7 @@ pub use stepwell_testing::{failure, success};
 
 pub const ORG: OrgId = OrgId(1);
 /// Turns a hang into a failure.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 pub struct Harness {
     pub store: MemoryStore,
