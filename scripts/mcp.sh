@@ -53,7 +53,7 @@ inspect "${http[@]}" --method tools/call --tool-name workflow_define --tool-arg 
 grep -q '"version": *1' "$place/answer" || { cat "$place/answer" >&2; exit 1; }
 stdio=("$binary" mcp --data "$place/data")
 inspect "${stdio[@]}" --method tools/list >"$place/answer"
-[ "$(grep -c '"name": "workflow_' "$place/answer")" -eq 7 ] || { cat "$place/answer" >&2; exit 1; }
+[ "$(grep -c '"name": "workflow_' "$place/answer")" -ge 14 ] || { cat "$place/answer" >&2; exit 1; }
 start=(--method tools/call --tool-name workflow_start --tool-arg workflow=inspected wait_seconds=20)
 inspect "${stdio[@]}" "${start[@]}" >"$place/answer"
 grep -q '"status": *"completed"' "$place/answer" || { cat "$place/answer" >&2; exit 1; }
