@@ -38,7 +38,7 @@ import guide_needs
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BINARY = os.path.abspath(os.environ.get("STEPWELL_BINARY", os.path.join(ROOT, "target/debug/stepwell")))
-# Every page below these folders, and these pages.
+# README.md, every page below these folders of docs/, and these pages there.
 FOLDERS = ["tutorials", "how-to", "coming-from"]
 PAGES = ["README.md", "install.md", "faq.md", "concepts.md", "comparison.md"]
 # A block that takes longer is stuck.
@@ -193,6 +193,9 @@ class Page:
         home = tempfile.mkdtemp(prefix="stepwell-guide-")
         os.mkdir(os.path.join(home, "work"))
         os.mkdir(os.path.join(home, "bin"))
+        # The README speaks from the root of the repository.
+        if self.name == "README.md":
+            os.symlink(os.path.join(ROOT, "examples"), os.path.join(home, "work/examples"))
         os.symlink(BINARY, os.path.join(home, "bin", "stepwell"))
         self.ports = {port: free_port() for port in PORTS}
         env = {
@@ -282,6 +285,7 @@ def main():
     update = "--update" in words
     words = [word for word in words if word != "--update"]
     paths = [path for folder in FOLDERS for path in sorted(glob.glob(f"{ROOT}/docs/{folder}/*.md"))]
+    paths.append(f"{ROOT}/README.md")
     paths += [path for name in PAGES if os.path.exists(path := f"{ROOT}/docs/{name}")]
     chosen = [Page(path, update) for path in paths if not words or any(word in path for word in words)]
     if not chosen:
