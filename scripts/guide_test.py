@@ -61,6 +61,15 @@ class Pages(unittest.TestCase):
         self.assertIsNone(self.page(text))
 
 
+class Alerts(unittest.TestCase):
+    def test_the_rules_name_metrics_that_there_are(self):
+        with open(f"{guide.ROOT}/docs/how-to/alerting.md") as rules, open(f"{guide.ROOT}/docs/operations.md") as table:
+            named = set(re.findall(r"\bstepwell_[a-z_]+", rules.read().split("```yaml")[1].split("```")[0]))
+            there = set(re.findall(r"^\| `(stepwell_[a-z_]+)`", table.read(), re.M))
+        self.assertGreater(len(named), 4)
+        self.assertEqual({name.removesuffix("_bucket") for name in named} - there, set())
+
+
 class Links(unittest.TestCase):
     def test_anchors_are_those_of_github(self):
         text = "# What `it` does\n## At most once\n## At most once\n```sh\n# no heading\n```\n### [A](b.md), B & C\n"
