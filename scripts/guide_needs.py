@@ -73,16 +73,14 @@ def wait(ready, limit=30):
 
 
 def python(home, env, ports):
-    """`pip install stepwell` finds the package of this repository."""
-    packages = os.path.join(home, "packages")
-    run(sys.executable, os.path.join(ROOT, "scripts/package/wheel.py"), packages)
+    """The wheel of this repository in `packages`."""
+    run(sys.executable, os.path.join(ROOT, "scripts/package/wheel.py"), os.path.join(home, "work/packages"))
     keep(env, "PIP_")
-    env["PIP_FIND_LINKS"] = f"{packages} {env.get('PIP_FIND_LINKS', '')}".strip()
     return lambda: None
 
 
 def npm(home, env, ports):
-    """`npm install @stepwell/client` finds the package of this repository."""
+    """The client of this repository in `packages`."""
     sdk = os.path.join(ROOT, "sdk/typescript")
     if not os.path.exists(f"{sdk}/node_modules/.bin/tsc"):
         run("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=sdk)
@@ -91,11 +89,11 @@ def npm(home, env, ports):
     shutil.copytree(sdk, copy, ignore=shutil.ignore_patterns("node_modules", "dist"))
     os.symlink(f"{sdk}/node_modules", f"{copy}/node_modules")
     run("npm", "run", "--silent", "build", cwd=copy)
-    run("npm", "pack", "--silent", "--pack-destination", home, cwd=copy)
-    packed = glob.glob(f"{home}/stepwell-client-*.tgz")[0]
-    # What `npm install` of the name would leave, without a registry.
-    folder = os.path.join(home, "work")
-    run("npm", "install", "--silent", "--no-audit", "--no-fund", "--offline", "--prefix", folder, packed)
+    packages = os.path.join(home, "work/packages")
+    os.mkdir(packages)
+    run("npm", "pack", "--silent", "--pack-destination", packages, cwd=copy)
+    env["npm_config_update_notifier"] = "false"
+    keep(env, "npm_config_")
     return lambda: None
 
 
