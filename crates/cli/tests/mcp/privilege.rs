@@ -57,13 +57,14 @@ fn no_workflow_child_template_proxy_retry_or_rerun_reaches_a_tool_without_its_gr
     let made = made["id"].as_str().unwrap();
     let rerun = ann.post(&format!("/api/v1/runs/{made}/rerun"), &json!({})).is(201).data();
     forbidden(&ann.end(rerun["run_id"].as_str().unwrap()), "call");
-    api.define(&json!({"name": "late", "tasks": {"first": {"wait_for_webhook": {"timeout": "100ms"}},
+    api.define(&json!({"name": "late", "tasks": {"first": {"wait_for_webhook": {"timeout": "1h"}},
         "call": {"needs": ["first"], "tool": "kb__knowledge_add", "args": {"title": "Late"}}}}));
-    let failed = api.finished("late", &json!({}));
-    let failed = failed["id"].as_str().unwrap();
-    ann.post(&format!("/api/v1/runs/{failed}/retry"), &json!({})).is(200);
-    api.post(&format!("/api/v1/runs/{failed}/steps/first/deliver"), &json!({"go": "on"})).is(200);
-    forbidden(&ann.end(failed), "call");
+    let late = api.trigger("late", &json!({}));
+    api.step(&late, "first", "waiting");
+    api.post(&format!("/api/v1/runs/{late}/cancel"), &json!({})).is(200);
+    ann.post(&format!("/api/v1/runs/{late}/retry"), &json!({})).is(200);
+    api.post(&format!("/api/v1/runs/{late}/steps/first/deliver"), &json!({"go": "on"})).is(200);
+    forbidden(&ann.end(&late), "call");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     std::fs::remove_file(path).unwrap();
 }
