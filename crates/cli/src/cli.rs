@@ -3,9 +3,12 @@
 use crate::commands;
 use clap::{Parser, Subcommand};
 
+/// The version, and of a release build the commit and its day.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("STEPWELL_BUILT"));
+
 /// A durable workflow engine in one binary
 #[derive(Parser)]
-#[command(name = "stepwell", version, max_term_width = 100)]
+#[command(name = "stepwell", version = VERSION, max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,

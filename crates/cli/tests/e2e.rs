@@ -124,7 +124,8 @@ fn help_and_version_say_what_there_is() {
     for command in ["check", "graph", "simulate"] {
         assert!(stepwell(&[command, "--help"], "").expect(0).out.contains("FILE"));
     }
-    assert_eq!(stepwell(&["--version"], "").expect(0).out.trim(), concat!("stepwell ", env!("CARGO_PKG_VERSION")));
+    let version = concat!("stepwell ", env!("CARGO_PKG_VERSION"), env!("STEPWELL_BUILT"));
+    assert_eq!(stepwell(&["--version"], "").expect(0).out.trim(), version);
 }
 
 #[test]
