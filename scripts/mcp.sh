@@ -61,6 +61,8 @@ inspect "${http[@]}" --method resources/read --uri stepwell://workflows/inspecte
 grep -q inspected "$place/answer" || { cat "$place/answer" >&2; exit 1; }
 echo "ok: define, list, start, read (Inspector, http and stdio)"
 
+"$venv/bin/python" scripts/mcp/sizes.py "$url" "$place/data"
+
 # Workflows stand in for the tools that the suite looks for, where a workflow can. A person defines them: what an agent
 # exposes is held until a person accepts it.
 fixture() {
