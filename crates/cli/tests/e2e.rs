@@ -120,12 +120,11 @@ fn chain(steps: usize) -> String {
 #[test]
 fn help_and_version_say_what_there_is() {
     let help = stepwell(&["--help"], "").expect(0).out;
-    assert!(["check", "graph", "simulate"].iter().all(|command| help.contains(command)), "{help}");
     for command in ["check", "graph", "simulate"] {
-        assert!(stepwell(&[command, "--help"], "").expect(0).out.contains("FILE"));
+        assert!(help.contains(command) && stepwell(&[command, "--help"], "").expect(0).out.contains("FILE"), "{help}");
     }
-    let version = concat!("stepwell ", env!("CARGO_PKG_VERSION"), env!("STEPWELL_BUILT"));
-    assert_eq!(stepwell(&["--version"], "").expect(0).out.trim(), version);
+    let version = concat!("stepwell ", env!("CARGO_PKG_VERSION"), env!("STEPWELL_BUILT"), "\n");
+    assert_eq!(stepwell(&["--version"], "").expect(0).out, version);
 }
 
 #[test]
