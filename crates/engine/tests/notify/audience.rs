@@ -172,7 +172,7 @@ async fn a_quarantined_run_tells_its_starter_and_goes_on_when_it_is_released() {
     harness.store.change(Change { records: vec![suspect], ..Change::default() }).await.unwrap().unwrap();
     let next = harness.another().await;
     harness.recorder.until(1).await;
-    assert_eq!(harness.recorder.through("ann"), ["run_failed -"]);
+    assert_eq!(harness.recorder.through("ann"), ["run_quarantined -"]);
     assert!(harness.recorder.sent.borrow()[0].parcel.message.text.contains("quarantined"));
     let view = next.runs(&harness.admin).get(&run).await.unwrap();
     assert_eq!(view.tasks[0].attempt, 1, "nothing drives it: {view:?}");
