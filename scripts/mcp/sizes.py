@@ -2,7 +2,7 @@
 """Measures what an agent with the default key loads, and compares it with the table in docs/mcp.md.
 
 Tokens are bytes of JSON divided by 3.5: the tokenisers of models in use need fewer for English and JSON. Fails if the
-list of tools has 4,000 tokens or more, a topic of `workflow_help` 2,000, or if the table differs from what was measured.
+list of tools has 4,000 tokens or more, a topic of `workflow_help` 2,000, or if the table differs from what was found.
 
 Usage: sizes.py URL DATA [--update]
 """
