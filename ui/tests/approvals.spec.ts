@@ -58,9 +58,9 @@ test("a card says what each answer does, and what silence does in red", async ()
   const yes = card.locator(".outcome-good");
   await yes.getByText("One call may follow that is not covered").waitFor();
   await yes.getByText("Calls the tool echo").waitFor();
-  await yes.getByText("shop:1", { exact: true }).waitFor();
+  await yes.locator(".values").getByText("shop:1", { exact: true }).waitFor();
   assert.match((await yes.locator('[data-unknown="true"]').textContent()) ?? "", /note.*not known yet/);
-  await card.locator(".outcome-bad").getByText("not deployed", { exact: true }).waitFor();
+  await card.locator(".outcome-bad .values").getByText("not deployed", { exact: true }).waitFor();
   await card.locator(".silence-alarm").getByText("Without an answer it counts as approved").waitFor();
   await card.getByText("Who asks").waitFor();
   assert.deepEqual(await axe(page), []);

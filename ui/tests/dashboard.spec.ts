@@ -99,12 +99,11 @@ test("a failed run is retried, after a preview of what is kept", async () => {
   await page.getByRole("button", { name: "Start" }).click();
   await page.getByText("failed", { exact: true }).first().waitFor();
   await page.getByRole("button", { name: /^say\s.*3 success/ }).waitFor();
-  await page.getByRole("tab", { name: "Timeline" }).click();
   await page.getByRole("button", { name: "Unfold items" }).click();
   await page.getByRole("button", { name: "2: say" }).waitFor();
   assert.deepEqual(await axe(page), []);
   await page.getByRole("tab", { name: "Log" }).click();
-  await page.getByRole("cell", { name: "created" }).first().waitFor();
+  await page.getByRole("cell", { name: "Created by admin" }).waitFor();
   await page.getByRole("button", { name: "Retry…" }).click();
   await page.getByRole("heading", { name: /^Kept \(1\)/ }).waitFor();
   await page.getByRole("button", { name: "Retry", exact: true }).click();
@@ -188,7 +187,7 @@ test("two people approve exactly what they are shown, and are notified in the br
   await bob.getByRole("button", { name: /^Pay 700 cents back/ }).click();
   const asked = bob.getByRole("article", { name: "Pay 700 cents back?" });
   await asked.getByText("Calls the tool echo").waitFor();
-  await asked.getByText("700", { exact: true }).waitFor();
+  await asked.locator(".values").getByText("700", { exact: true }).waitFor();
   await asked.getByText("0 of 2").waitFor();
   await asked.getByText("carol may also answer").waitFor();
   await asked.getByText("Digest of what is shown").click();

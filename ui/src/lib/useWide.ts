@@ -1,13 +1,14 @@
-// Whether the window is wide enough for panes side by side.
+// Whether the window has room for panes side by side: two, or three.
 import { useSyncExternalStore } from "react";
 
-const wide = matchMedia("(min-width: 1080px)");
-
-function subscribe(listener: () => void): () => void {
-  wide.addEventListener("change", listener);
-  return () => wide.removeEventListener("change", listener);
+function watched(width: number): () => boolean {
+  const query = matchMedia(`(min-width: ${width}px)`);
+  const subscribe = (listener: () => void) => {
+    query.addEventListener("change", listener);
+    return () => query.removeEventListener("change", listener);
+  };
+  return () => useSyncExternalStore(subscribe, () => query.matches);
 }
 
-export function useWide(): boolean {
-  return useSyncExternalStore(subscribe, () => wide.matches);
-}
+export const useWide = watched(1080);
+export const useVeryWide = watched(1600);

@@ -14,22 +14,33 @@ import "@xyflow/react/dist/style.css";
 import "../../styles/graph.css";
 import { memo, useMemo } from "react";
 import type { Graph } from "../../api/queries";
-import { counted, type Folded } from "../../lib/fold";
+import { counted, type Folded, heat } from "../../lib/fold";
 import type { Change } from "../../lib/graphDiff";
 import { wayIn, wayOut } from "../../lib/handles";
 import type { Boxes } from "../../lib/layout";
 import { sign, tone, word } from "../../lib/status";
+import { ways } from "../../lib/taken";
 import { useTheme } from "../../lib/theme";
 import { useLayout } from "../../lib/useLayout";
 import { Loading } from "../Loading";
+import { Took, When } from "../Status";
 
 export interface PictureProps {
   graph: Graph;
   /** States by path; absent if the graph shows a definition and not a run. */
   folded?: Map<string, Folded>;
   changes?: Map<string, Change>;
+  /** When a waiting step continues by itself, by path. */
+  waits?: Map<string, Wait>;
+  /** The run has ended, so what was not reached never will be. */
+  over?: boolean;
   selected?: string | undefined;
   onSelect?: (path: string) => void;
+}
+
+export interface Wait {
+  for: string;
+  until: string;
 }
 
 interface Drawn {
@@ -37,6 +48,8 @@ interface Drawn {
   boxes: Boxes;
   folded: Map<string, Folded> | undefined;
   changes: Map<string, Change> | undefined;
+  waits: Map<string, Wait> | undefined;
+  over: boolean;
   selected: string | undefined;
   onSelect: ((path: string) => void) | undefined;
 }
@@ -49,6 +62,8 @@ interface StepData extends Record<string, unknown> {
   scope: boolean;
   folded: Folded | undefined;
   change: Change | undefined;
+  wait: Wait | undefined;
+  heat: number | undefined;
   onSelect: ((path: string) => void) | undefined;
 }
 
@@ -59,7 +74,8 @@ const HANDLE = 6;
 /** Above this many boxes only the visible ones are rendered. */
 const MANY = 120;
 
-export default function GraphPicture({ graph, folded, changes, selected, onSelect }: PictureProps) {
+export default function GraphPicture(props: PictureProps) {
+  const { graph, folded, changes, waits, over = false, selected, onSelect } = props;
   const shape = useMemo(() => {
     const path = (at: number) => graph.nodes[at]?.path ?? "";
     return {
@@ -76,12 +92,16 @@ export default function GraphPicture({ graph, folded, changes, selected, onSelec
     };
   }, [graph]);
   const boxes = useLayout(shape);
-  return boxes ? <Picture {...{ graph, boxes, folded, changes, selected, onSelect }} /> : <Loading />;
+  return boxes ? <Picture {...{ graph, boxes, folded, changes, waits, over, selected, onSelect }} /> : <Loading />;
 }
 
-function Picture({ graph, boxes, folded, changes, selected, onSelect }: Drawn) {
+function Picture({ graph, boxes, folded, changes, waits, over, selected, onSelect }: Drawn) {
   const { dark } = useTheme();
   const scopes = useMemo(() => new Set(graph.nodes.map((node) => node.parent)), [graph]);
+  const warm = useMemo(() => {
+    const paths = graph.nodes.filter((_, at) => scopes.has(at)).map((node) => node.path);
+    return folded ? heat(folded, new Set(paths)) : undefined;
+  }, [graph, scopes, folded]);
   const nodes = useMemo(
     () =>
       inOrder(graph).map((at): StepNode => {
@@ -107,13 +127,15 @@ function Picture({ graph, boxes, folded, changes, selected, onSelect }: Drawn) {
             scope: scopes.has(at),
             folded: folded?.get(node.path),
             change: changes?.get(node.path),
+            wait: waits?.get(node.path),
+            heat: warm?.get(node.path),
             onSelect,
           },
         };
       }),
-    [graph, boxes, scopes, folded, changes, selected, onSelect],
+    [graph, boxes, scopes, folded, changes, waits, warm, selected, onSelect],
   );
-  const edges = useMemo(() => edgesOf(graph, folded), [graph, folded]);
+  const edges = useMemo(() => edgesOf(graph, folded, over), [graph, folded, over]);
   return (
     <ReactFlow
       nodes={nodes}
@@ -149,7 +171,8 @@ function inOrder(graph: Graph): number[] {
   return graph.nodes.map((_, at) => at).sort((a, b) => (depths[a] ?? 0) - (depths[b] ?? 0) || a - b);
 }
 
-function edgesOf(graph: Graph, folded: Map<string, Folded> | undefined): Edge[] {
+function edgesOf(graph: Graph, folded: Map<string, Folded> | undefined, over: boolean): Edge[] {
+  const way = folded ? ways(graph, folded, over) : [];
   return graph.edges.map((edge, at) => {
     const [source, target] = [graph.nodes[edge.from]?.path ?? "", graph.nodes[edge.to]?.path ?? ""];
     const moving = folded !== undefined && tone(folded.get(target)?.status ?? "") === "busy";
@@ -157,7 +180,8 @@ function edgesOf(graph: Graph, folded: Map<string, Folded> | undefined): Edge[] 
       id: String(at),
       source,
       target,
-      className: `edge-${edge.style}`,
+      className: `edge-${edge.style}${way[at] ? ` way-${way[at]}` : ""}`,
+      zIndex: way[at] === "taken" ? 1 : 0,
       animated: moving,
       type: edge.style === "back" ? "default" : "smoothstep",
       markerEnd: { type: MarkerType.ArrowClosed, width: 16, height: 16 },
@@ -184,9 +208,25 @@ const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepNode>) {
         <span className="box-name">{data.name}</span>
         {status && !many && <span className="hidden-label">{word(status)}</span>}
         {folded && folded.count > 1 && <span className="box-count">×{folded.count}</span>}
+        {folded?.count === 1 && folded.attempt > 1 && (
+          <span className="box-count" title={`${folded.attempt} attempts`}>
+            ↻{folded.attempt}
+          </span>
+        )}
+        {folded?.began && (
+          <span className="box-count">
+            <Took from={folded.began} to={folded.ended} />
+          </span>
+        )}
         {change && change !== "same" && <span className="box-count">{CHANGES[change]}</span>}
       </span>
       <span className="box-detail">
+        {data.wait && (
+          <span className="box-wait-until">
+            {data.wait.for === "retry" ? "next attempt " : "until "}
+            <When at={data.wait.until} /> ·{" "}
+          </span>
+        )}
         {data.kind}
         {many ? ` · ${many}` : data.detail ? ` · ${data.detail}` : ""}
       </span>
@@ -214,6 +254,9 @@ const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepNode>) {
       ) : (
         <div className="box-inner">{inner}</div>
       )}
+      {data.heat !== undefined && (
+        <span className="box-heat" style={{ width: `${Math.round(data.heat * 100)}%` }} aria-hidden="true" />
+      )}
       <Handle type="source" position={Position.Bottom} isConnectable={false} />
     </div>
   );
@@ -222,7 +265,11 @@ const StepBox = memo(function StepBox({ data, selected }: NodeProps<StepNode>) {
 function sameLook(a: NodeProps<StepNode>, b: NodeProps<StepNode>): boolean {
   const look = ({ data, selected }: NodeProps<StepNode>) => {
     const { folded, onSelect, ...rest } = data;
-    return JSON.stringify([rest, selected, folded?.status, folded && counted(folded, word)]);
+    return JSON.stringify([
+      rest,
+      selected,
+      folded && [folded.status, folded.attempt, folded.began, folded.ended, counted(folded, word)],
+    ]);
   };
   return a.data.onSelect === b.data.onSelect && look(a) === look(b);
 }

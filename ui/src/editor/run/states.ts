@@ -47,7 +47,7 @@ export function states(model: Model, tasks: Record<string, RunStep>): Map<string
     if (state.each.length < 2) continue;
     const by: Record<string, number> = {};
     for (const { step } of state.each) by[step.status] = (by[step.status] ?? 0) + 1;
-    state.note = counted({ status: state.status, count: state.each.length, by, paths: [], attempt: 1 }, word);
+    state.note = counted({ by }, word);
   }
   return all;
 }

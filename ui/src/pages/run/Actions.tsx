@@ -8,6 +8,7 @@ import { Dialog } from "../../components/Dialog";
 import { Loading } from "../../components/Loading";
 import { useSchemaForm } from "../../components/SchemaForm";
 import { Trouble } from "../../components/Trouble";
+import { useMay } from "../../lib/rights";
 import type { Json } from "../../lib/schema";
 import { isOver, isRetryable } from "../../lib/status";
 
@@ -16,6 +17,8 @@ type Which = "cancel" | "retry" | "rerun";
 export function Actions({ run }: { run: Run }) {
   const [open, setOpen] = useState<Which>();
   const close = () => setOpen(undefined);
+  const may = useMay();
+  if (!may("workflow.run")) return null;
   return (
     <div className="row wrap">
       {!isOver(run.status) && (

@@ -1,12 +1,15 @@
 // Actions on a waiting step, and those of an administrator on a stuck one.
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, part } from "../../api/client";
-import { me, queries, type Run, type Step } from "../../api/queries";
+import { queries, type Run, type Step } from "../../api/queries";
 import { Dialog } from "../../components/Dialog";
 import { useSchemaForm } from "../../components/SchemaForm";
+import { When } from "../../components/Status";
 import { Trouble } from "../../components/Trouble";
+import { useMay } from "../../lib/rights";
+import { full } from "../../lib/time";
+import { MoveOn } from "./MoveOn";
 
 interface Props {
   step: Step;
@@ -16,40 +19,26 @@ interface Props {
 
 export function StepActions({ step, run, path }: Props) {
   const waits = run.waiting_for.find((one) => one.step === path);
-  const who = useQuery(me);
+  const may = useMay();
   const [finishing, setFinishing] = useState(false);
-  const ready = useMutation({
-    mutationFn: () => api(`/steps/${part(step.id)}/ready`, { method: "POST" }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["run", run.id] }),
-  });
   if (!waits) return null;
-  const words: Record<string, string> = {
-    sleep: "Wake it now",
-    retry: "Try again now",
-    webhook: "Continue without the call",
-  };
-  const label = words[waits.for];
-  const admin = who.data?.grants.includes("admin") ?? false;
+  const stuck = waits.for !== "approval" && waits.for !== "verdict";
   return (
     <>
       <div className="row wrap">
-        {(waits.for === "approval" || waits.for === "verdict") && (
-          <Link to="/approvals" search={{ ask: step.id }} className="button main">
-            Answer
-          </Link>
-        )}
-        {label && (
-          <button type="button" disabled={ready.isPending} onClick={() => ready.mutate()}>
-            {label}
-          </button>
-        )}
-        {admin && waits.for !== "approval" && waits.for !== "verdict" && (
+        <MoveOn run={run} waiting={waits} />
+        {may("admin") && stuck && (
           <button type="button" onClick={() => setFinishing(true)}>
             End it by hand…
           </button>
         )}
       </div>
-      {ready.error && <Trouble error={ready.error} />}
+      {waits.until && stuck && (
+        <p className="note waiting small">
+          {waits.for === "retry" ? `Attempt ${step.attempt + 1} follows ` : "It continues "}
+          <When at={waits.until} /> <span className="dim">({full(waits.until)})</span>
+        </p>
+      )}
       {finishing && <Finish run={run} path={path} onClose={() => setFinishing(false)} />}
     </>
   );

@@ -1,10 +1,13 @@
 // A step of a run: its input, output and attempts. For a step inside a loop, first a choice of the pass or item.
-import { useState } from "react";
+import { Link } from "@tanstack/react-router";
+import { Fragment, useMemo, useState } from "react";
 import type { Run } from "../../api/queries";
 import { Status, Took, When } from "../../components/Status";
 import { Value } from "../../components/Value";
-import { counted, fold } from "../../lib/fold";
-import { word } from "../../lib/status";
+import { counted, fold, rank } from "../../lib/fold";
+import { itemsOf } from "../../lib/items";
+import { visible } from "../../lib/servers";
+import { tone, word } from "../../lib/status";
 import { StepActions } from "./StepActions";
 
 interface Props {
@@ -39,7 +42,10 @@ function Many({ run, pattern, select }: { run: Run; pattern: string; select: (pa
   const [shown, setShown] = useState(SHOWN);
   const folded = fold(run.tasks).get(pattern);
   if (!folded) return <p className="dim">This step has not been reached.</p>;
-  const paths = folded.paths.filter((path) => only === "" || run.tasks[path]?.status === only);
+  const statusOf = (path: string) => run.tasks[path]?.status ?? "";
+  const paths = folded.paths
+    .filter((path) => only === "" || statusOf(path) === only)
+    .sort((a, b) => rank(statusOf(a)) - rank(statusOf(b)));
   return (
     <>
       <p>
@@ -62,6 +68,7 @@ function Many({ run, pattern, select }: { run: Run; pattern: string; select: (pa
             <button type="button" className="link mono" onClick={() => select(path)}>
               {path}
             </button>
+            {run.tasks[path]?.error && <span className="small dim cut grow">{run.tasks[path]?.error?.message}</span>}
             <Status status={run.tasks[path]?.status ?? ""} />
           </li>
         ))}
@@ -87,7 +94,7 @@ function One({ run, path, select }: { run: Run; path: string; select: (path: str
           <Status status={step.status} {...(step.status_code ? { note: String(step.status_code) } : {})} />
         </dd>
         <dt>Kind</dt>
-        <dd>{step.kind}</dd>
+        <dd>{step.kind.replaceAll("_", " ")}</dd>
         <dt>Began</dt>
         <dd>
           <When at={step.started_at} />
@@ -96,8 +103,28 @@ function One({ run, path, select }: { run: Run; path: string; select: (path: str
         <dd>
           <Took from={step.started_at} to={step.finished_at} />
         </dd>
-        <dt>Attempt</dt>
-        <dd>{step.attempt}</dd>
+        {step.attempt > 1 && (
+          <>
+            <dt>Attempts</dt>
+            <dd>{step.attempt}</dd>
+          </>
+        )}
+        {step.child_run_id && (
+          <>
+            <dt>Child run</dt>
+            <dd>
+              <Link to="/runs/$run" params={{ run: step.child_run_id }} className="mono">
+                …{step.child_run_id.slice(-8)}
+              </Link>
+            </dd>
+          </>
+        )}
+        {(step.approvals ?? []).length > 0 && (
+          <>
+            <dt>Approved by</dt>
+            <dd>{(step.approvals ?? []).map((one) => one.by).join(", ")}</dd>
+          </>
+        )}
       </dl>
       {pattern !== path && (
         <button type="button" className="link small" onClick={() => select(pattern)}>
@@ -113,10 +140,17 @@ function One({ run, path, select }: { run: Run; path: string; select: (path: str
           </p>
         </div>
       )}
+      <Items run={run} scope={path} select={select} />
       {step.input !== null && step.input !== undefined && <Value label="Input" value={step.input} />}
       {step.output !== null && step.output !== undefined && (
-        <Value label={step.is_truncated ? "Output (cut off: it was too long to keep)" : "Output"} value={step.output} />
+        <Value
+          label={step.is_truncated ? "Output (cut off: it was too long to keep)" : "Output"}
+          value={step.output}
+          path={`tasks.${path}.body`}
+        />
       )}
+      <Headers headers={step.headers ?? {}} />
+      <Lines lines={step.log ?? []} />
       {step.attempts && step.attempts.length > 0 && (
         <>
           <h3>Attempts</h3>
@@ -125,17 +159,102 @@ function One({ run, path, select }: { run: Run; path: string; select: (path: str
               <summary>
                 {attempt.attempt}: <Status status={attempt.status} />{" "}
                 <Took from={attempt.started_at} to={attempt.finished_at} />
+                {attempt.error && <span className="small dim"> {attempt.error.message}</span>}
               </summary>
               <div className="stack">
                 {attempt.error && <Value label={`Error of attempt ${attempt.attempt}`} value={attempt.error} />}
                 {attempt.output !== null && attempt.output !== undefined && (
                   <Value label={`Output of attempt ${attempt.attempt}`} value={attempt.output} />
                 )}
+                <Lines lines={attempt.log ?? []} />
               </div>
             </details>
           ))}
         </>
       )}
     </>
+  );
+}
+
+/** What a for_each or a loop contains: failed items first. */
+function Items({ run, scope, select }: { run: Run; scope: string; select: (path: string) => void }) {
+  const [shown, setShown] = useState(10);
+  const items = useMemo(() => itemsOf(run.tasks, scope), [run.tasks, scope]);
+  if (items.length === 0) return null;
+  const failed = items.filter((one) => tone(one.status) === "bad").length;
+  return (
+    <section className="stack" aria-label="Items">
+      <h3>
+        {items.length} {items.length === 1 ? "item" : "items"}
+        {failed > 0 && <span className="bad">, {failed} failed</span>}
+      </h3>
+      <ul className="plain-list">
+        {items.slice(0, shown).map((item) => (
+          <li key={item.index} className="row">
+            <button type="button" className="link mono" onClick={() => select(item.path)}>
+              {item.index}
+            </button>
+            <Status status={item.status} />
+            {item.error && <span className="small dim cut grow">{item.error}</span>}
+          </li>
+        ))}
+      </ul>
+      {items.length > shown && (
+        <button type="button" className="link small" onClick={() => setShown(shown + SHOWN)}>
+          Show more of {items.length}
+        </button>
+      )}
+    </section>
+  );
+}
+
+function Headers({ headers }: { headers: Record<string, string> }) {
+  const all = Object.entries(headers);
+  if (all.length === 0) return null;
+  return (
+    <details>
+      <summary>Response headers ({all.length})</summary>
+      <dl className="facts small mono">
+        {all.map(([name, value]) => (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd>{String(value)}</dd>
+          </Fragment>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+const LEVELS: Record<string, string> = { error: "bad", warn: "wait" };
+
+/** What the step wrote while it ran. */
+function Lines({ lines }: { lines: { level: string; text: string }[] }) {
+  const [text, setText] = useState("");
+  if (lines.length === 0) return null;
+  const shown = lines.filter((line) => line.text.toLowerCase().includes(text.toLowerCase()));
+  return (
+    <section className="stack" aria-label="Lines of the step">
+      <div className="row between">
+        <h3>Lines ({lines.length})</h3>
+        {lines.length > 10 && (
+          <input
+            type="search"
+            aria-label="Filter lines"
+            placeholder="Filter"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        )}
+      </div>
+      <pre className="value step-lines" tabIndex={0} role="group" aria-label="Lines">
+        {shown.map((line, at) => (
+          <span key={at} className={LEVELS[line.level] ? `line-${LEVELS[line.level]}` : ""}>
+            {line.level.padEnd(5)} {visible(line.text)}
+            {"\n"}
+          </span>
+        ))}
+      </pre>
+    </section>
   );
 }
