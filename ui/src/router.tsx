@@ -1,8 +1,9 @@
 // Maps addresses to pages. Pages other than the frame are loaded on first use.
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
-import type { RunFilter } from "./api/queries";
+import { me, queries, type RunFilter } from "./api/queries";
 import { Frame } from "./components/Frame";
 import { NotFound, Trouble } from "./components/Trouble";
+import { allows } from "./lib/rights";
 
 /** Picks only these keys, and only strings: an address may contain anything. */
 function texts(search: Record<string, unknown>, names: string[]): Record<string, string> {
@@ -78,7 +79,10 @@ const settings = createRoute({
   getParentRoute: () => root,
   path: "/settings",
   beforeLoad: () => {
-    throw redirect({ to: "/settings/$part", params: { part: "users" } });
+    const grants = queries.getQueryData(me.queryKey)?.grants;
+    // Before the user is known, users: an administrator may see them, and others are told.
+    const part = grants && !allows(grants, "admin") ? "keys" : "users";
+    throw redirect({ to: "/settings/$part", params: { part } });
   },
 });
 const settingsPart = createRoute({

@@ -1,22 +1,38 @@
 // The frame around every page: navigation, open approvals, the signed-in user, the state of the live stream.
 import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
-import { Suspense, useEffect } from "react";
+import { Suspense, useEffect, useState } from "react";
 import { api, Problem, whenSignedOut } from "../api/client";
 import { approvals, me, queries } from "../api/queries";
 import { forgetAnswers } from "../lib/answered";
 import { answerable } from "../lib/approvals";
 import { type Choice, setTheme, useTheme } from "../lib/theme";
+import { full } from "../lib/time";
 import { Live, useConnected } from "../live/Live";
 import { ApprovalIcon, HomeIcon, RunsIcon, SettingsIcon, WorkflowIcon } from "./icons";
+import { Keys, openKeyHelp, openPalette } from "./Keys";
 import { Loading } from "./Loading";
 import { Trouble } from "./Trouble";
+
+/** A restart within this time is not worth a banner. */
+const PATIENCE = 4_000;
+/** How often a server that is away is asked again. */
+const AGAIN = 3_000;
+
+function isAway(error: unknown): boolean {
+  return error instanceof Problem && error.status === 0;
+}
 
 export function Frame() {
   const navigate = useNavigate();
   const away = useRouterState({ select: (state) => state.location.pathname === "/signed-out" });
   useEffect(() => whenSignedOut(() => void navigate({ to: "/signed-out" })), [navigate]);
-  const who = useQuery({ ...me, enabled: !away });
+  const who = useQuery({
+    ...me,
+    enabled: !away,
+    // A page that was opened while the server was away begins when it is back.
+    refetchInterval: (query) => (isAway(query.state.error) ? AGAIN : false),
+  });
   if (away) {
     return (
       <main className="page">
@@ -30,9 +46,11 @@ export function Frame() {
       <a className="skip" href="#content">
         Skip to content
       </a>
+      <Keys />
       <div className="frame">
         <Side />
         <main className="page" id="content" tabIndex={-1}>
+          <Away />
           {unreachable && <Trouble error={unreachable} retry={() => void who.refetch()} />}
           {who.isSuccess && (
             <Suspense fallback={<Loading />}>
@@ -42,6 +60,25 @@ export function Frame() {
         </main>
       </div>
     </Live>
+  );
+}
+
+/** Says that the server is away, until it is back: what is shown meanwhile may be old. */
+function Away() {
+  const connected = useConnected();
+  const [since, setSince] = useState<string>();
+  useEffect(() => {
+    if (connected) return setSince(undefined);
+    const lost = new Date().toISOString();
+    const timer = setTimeout(() => setSince(lost), PATIENCE);
+    return () => clearTimeout(timer);
+  }, [connected]);
+  if (!since) return null;
+  return (
+    <p className="away" role="status">
+      <strong>The server does not respond.</strong> This page shows what was known at {full(since)}, and continues by
+      itself when the server is back.
+    </p>
   );
 }
 
@@ -55,6 +92,9 @@ function Side() {
         <img src="/favicon.svg" alt="" />
         Stepwell
       </Link>
+      <button type="button" className="find" onClick={openPalette}>
+        <span>Find…</span> <kbd>Ctrl K</kbd>
+      </button>
       <nav aria-label="Main">
         <Link to="/" activeOptions={{ exact: true }}>
           <HomeIcon /> Home
@@ -97,6 +137,9 @@ function Foot() {
       <span className="live" data-on={connected} role="status">
         {connected ? "Live" : "Connecting…"}
       </span>
+      <button type="button" className="link keys-link" onClick={openKeyHelp}>
+        Keys
+      </button>
       <ThemeChoice />
       {who.data && (
         <div className="row">

@@ -1,6 +1,7 @@
 // The filters of the list of runs. They are part of the address, so that a list can be shared.
 import { useEffect, useId, useState } from "react";
 import type { RunFilter } from "../api/queries";
+import { RANGES, within } from "../lib/runFilters";
 import { RUN_STATUSES, word } from "../lib/status";
 
 interface Props {
@@ -60,6 +61,12 @@ export function RunFilters({ filter, onChange, workflows }: Props) {
         onChange={(text) => set("q", text)}
       />
       <Typed
+        label="Started by"
+        placeholder="user"
+        value={filter.created_by ?? ""}
+        onChange={(text) => set("created_by", text)}
+      />
+      <Typed
         label="Label"
         placeholder="name=value"
         value={filter.label ?? ""}
@@ -74,6 +81,22 @@ export function RunFilters({ filter, onChange, workflows }: Props) {
           onChange={(event) => set("since", event.target.value ? new Date(event.target.value).toISOString() : "")}
         />
       </div>
+      <div className="field">
+        <label htmlFor={`${id}u`}>Created before</label>
+        <input
+          id={`${id}u`}
+          type="datetime-local"
+          value={filter.until ? local(filter.until) : ""}
+          onChange={(event) => set("until", event.target.value ? new Date(event.target.value).toISOString() : "")}
+        />
+      </div>
+      <fieldset className="ranges" aria-label="Created in the last">
+        {RANGES.map(([name, ms]) => (
+          <button key={name} type="button" onClick={() => onChange(within(filter, ms, Date.now()))}>
+            {name}
+          </button>
+        ))}
+      </fieldset>
       <label className="check">
         <input
           type="checkbox"

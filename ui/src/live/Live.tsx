@@ -20,7 +20,11 @@ export function Live({ on, children }: { on: boolean; children: ReactNode }) {
         tell(event);
       },
       notice: showNotice,
-      connected: setConnected,
+      connected: (on) => {
+        setConnected(on);
+        // Events that were missed follow; requests that failed meanwhile would not be repeated.
+        if (on) void client.refetchQueries({ type: "active", predicate: (one) => one.state.status === "error" });
+      },
       again: () => refresher.all(),
     });
     return () => {

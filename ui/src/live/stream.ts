@@ -23,7 +23,7 @@ export interface Listener {
 }
 
 const FIRST_PAUSE = 500;
-const LONGEST_PAUSE = 15_000;
+const LONGEST_PAUSE = 5_000;
 
 /** Follows the organisation's events until the returned function is called. */
 export function follow(listener: Listener): () => void {

@@ -12,6 +12,7 @@ import { answerable } from "../lib/approvals";
 import { question } from "../lib/notices";
 import { useNow } from "../lib/now";
 import { slices } from "../lib/plot";
+import { useMay } from "../lib/rights";
 import { startSample } from "../lib/sample";
 import "../styles/plot.css";
 
@@ -26,6 +27,7 @@ export default function Home() {
 
 export function FirstRun() {
   const navigate = useNavigate();
+  const may = useMay();
   const start = useMutation({
     mutationFn: startSample,
     onSuccess: (run) => navigate({ to: "/runs/$run", params: { run } }),
@@ -38,7 +40,7 @@ export function FirstRun() {
         saved before it takes effect, so a run continues where it was even if the server crashes.
       </p>
       <p>The sample greets, sleeps three seconds, asks you whether to continue, and finishes. It needs no network.</p>
-      <div className="row wrap">
+      <div className="row wrap" hidden={!may("workflow.define")}>
         <button type="button" className="main" disabled={start.isPending} onClick={() => start.mutate()}>
           Create and run the sample
         </button>

@@ -2,13 +2,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef } from "react";
-import { type RunFilter, type RunSummary, workflows } from "../api/queries";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { type RunFilter, type RunSummary, run, workflows } from "../api/queries";
 import { BulkActions } from "../components/BulkActions";
 import { Loading } from "../components/Loading";
 import { RunFilters } from "../components/RunFilters";
+import { SavedFilters } from "../components/SavedFilters";
 import { Status, Took, When } from "../components/Status";
 import { Trouble } from "../components/Trouble";
+import { useMay } from "../lib/rights";
+import { duration, ORDERS, type Order, sorted } from "../lib/runFilters";
+import { tone } from "../lib/status";
 import { useRunList } from "../lib/useRunList";
 import "../styles/runs.css";
 
@@ -20,14 +24,16 @@ export default function Runs() {
   const all = useQuery(workflows);
   const filter: RunFilter = search;
   const list = useRunList(filter);
+  const may = useMay();
   const set = (next: RunFilter) => void navigate({ search: next, replace: true });
   return (
     <>
       <div className="head">
         <h1>Runs</h1>
-        <BulkActions filter={filter} />
+        {may("workflow.run") && <BulkActions filter={filter} />}
       </div>
       <RunFilters filter={filter} onChange={set} workflows={(all.data ?? []).map((one) => one.name)} />
+      <SavedFilters filter={filter} onChange={set} />
       {list.error !== undefined && <Trouble error={list.error} retry={list.retry} />}
       {list.next === undefined && list.error === undefined && <Loading />}
       {list.next !== undefined && list.runs.length === 0 && (
@@ -48,8 +54,14 @@ export default function Runs() {
   );
 }
 
-function Rows({ runs, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; more: () => void }) {
+function Rows({ runs: loaded, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; more: () => void }) {
   const box = useRef<HTMLDivElement>(null);
+  const [order, setOrder] = useState<Order>("newest");
+  const runs = useMemo(() => sorted(loaded, order, Date.now()), [loaded, order]);
+  const longest = useMemo(() => {
+    const now = Date.now();
+    return loaded.reduce((most, run) => Math.max(most, run.finished_at ? (duration(run, now) ?? 0) : 0), 1);
+  }, [loaded]);
   const rows = useVirtualizer({
     count: runs.length,
     getScrollElement: () => box.current,
@@ -63,7 +75,7 @@ function Rows({ runs, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; m
     if (hasMore && last >= runs.length - 40) more();
   }, [hasMore, last, runs.length, more]);
   return (
-    <section className="card flush" aria-label="Runs, newest first">
+    <section className="card flush" aria-label="Runs">
       <div
         className="runs-box"
         ref={box}
@@ -84,24 +96,37 @@ function Rows({ runs, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; m
             By
           </span>
           <span role="columnheader" className="wide-only">
-            Labels
+            Cause of failure, labels
           </span>
         </div>
         <div className="runs-all" role="rowgroup" style={{ height: rows.getTotalSize() }}>
           {items.map((item) => {
             const run = runs[item.index];
-            return run && <Row key={run.id} run={run} top={item.start} index={item.index} />;
+            return run && <Row key={run.id} run={run} top={item.start} index={item.index} longest={longest} />;
           })}
         </div>
       </div>
-      <p className="card-foot small dim">
-        {runs.length.toLocaleString()} {hasMore ? "so far; scroll for more" : runs.length === 1 ? "run" : "runs"}
-      </p>
+      <div className="card-foot small dim row wrap between">
+        <span>
+          {runs.length.toLocaleString()} {hasMore ? "so far; scroll for more" : runs.length === 1 ? "run" : "runs"}
+        </span>
+        <label className="row">
+          <span className="nowrap">Sort{hasMore ? " what is loaded" : ""}</span>
+          <select value={order} onChange={(event) => setOrder(event.target.value as Order)}>
+            {ORDERS.map(([value, name]) => (
+              <option key={value} value={value}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
     </section>
   );
 }
 
-function Row({ run, top, index }: { run: RunSummary; top: number; index: number }) {
+function Row({ run, top, index, longest }: { run: RunSummary; top: number; index: number; longest: number }) {
+  const share = run.finished_at ? (duration(run, 0) ?? 0) / longest : undefined;
   return (
     <div
       className="runs-row"
@@ -126,17 +151,40 @@ function Row({ run, top, index }: { run: RunSummary; top: number; index: number 
       <span role="cell">
         <When at={run.created_at} />
       </span>
-      <span role="cell" className="wide-only">
+      <span role="cell" className="wide-only run-took">
         <Took from={run.started_at} to={run.finished_at} />
+        {share !== undefined && (
+          <span className={`run-bar bar-${tone(run.status)}`} style={{ width: `${Math.max(share * 100, 1)}%` }} />
+        )}
       </span>
       <span role="cell" className="wide-only cut">
         {run.created_by}
       </span>
       <span role="cell" className="wide-only cut dim">
+        {tone(run.status) === "bad" && <Cause run={run.id} />}
         {Object.entries(run.labels)
           .map(([name, value]) => `${name}=${value}`)
           .join(" ")}
       </span>
     </div>
+  );
+}
+
+/** Lists do not have the error of a run: it is asked for when someone wants it, and then kept. */
+function Cause({ run: id }: { run: string }) {
+  const [asked, setAsked] = useState(false);
+  const query = useQuery({ ...run(id), enabled: asked });
+  const error = query.data?.error;
+  if (!asked || query.isPending)
+    return (
+      <button type="button" className="link small" disabled={asked} onClick={() => setAsked(true)}>
+        {asked ? "…" : "Why?"}
+        <span className="hidden-label"> did …{id.slice(-8)} fail</span>
+      </button>
+    );
+  return (
+    <span className="bad" title={error?.message}>
+      {error?.message ?? "no error is known"}{" "}
+    </span>
   );
 }

@@ -18,6 +18,7 @@ import { RunTable } from "../components/RunTable";
 import { When } from "../components/Status";
 import { Toggle } from "../components/Toggle";
 import { Trouble } from "../components/Trouble";
+import { useMay } from "../lib/rights";
 import { useTabInView } from "../lib/useTabInView";
 import { RunDialog } from "./workflow/RunDialog";
 import { Triggers } from "./workflow/Triggers";
@@ -33,6 +34,7 @@ function Page({ workflow }: { workflow: WorkflowView }) {
   const { view = "graph" } = useSearch({ from: "/workflows/$name" });
   const navigate = useNavigate({ from: "/workflows/$name" });
   const [running, setRunning] = useState(false);
+  const may = useMay();
   const tabs = useTabInView<HTMLDivElement>(view);
   const show = (next: string) => void navigate({ search: { view: next }, replace: true });
   return (
@@ -60,13 +62,17 @@ function Page({ workflow }: { workflow: WorkflowView }) {
           )}
         </div>
         <div className="row wrap">
-          <Switches workflow={workflow} />
-          <Link to="/workflows/$name/edit" params={{ name: workflow.name }} className="button">
-            Edit
-          </Link>
-          <button type="button" className="main" disabled={!workflow.enabled} onClick={() => setRunning(true)}>
-            Run…
-          </button>
+          {may("workflow.define") && <Switches workflow={workflow} />}
+          {may("workflow.define") && (
+            <Link to="/workflows/$name/edit" params={{ name: workflow.name }} className="button">
+              Edit
+            </Link>
+          )}
+          {may("workflow.run") && (
+            <button type="button" className="main" disabled={!workflow.enabled} onClick={() => setRunning(true)}>
+              Run…
+            </button>
+          )}
         </div>
       </div>
       {running && <RunDialog workflow={workflow} onClose={() => setRunning(false)} />}
@@ -95,9 +101,11 @@ function Page({ workflow }: { workflow: WorkflowView }) {
             <pre className="value tall" tabIndex={0} role="group" aria-label="Definition">
               {workflow.source}
             </pre>
-            <div>
-              <Delete workflow={workflow} />
-            </div>
+            {may("workflow.define") && (
+              <div>
+                <Delete workflow={workflow} />
+              </div>
+            )}
           </section>
         </Tabs.Content>
       </Tabs.Root>

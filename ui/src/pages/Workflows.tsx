@@ -8,6 +8,7 @@ import { Got } from "../components/Loading";
 import { Status, When } from "../components/Status";
 import { Toggle } from "../components/Toggle";
 import { Trouble } from "../components/Trouble";
+import { useMay } from "../lib/rights";
 import { FirstRun } from "./Home";
 
 /** Each workflow's last run is searched among this many newest runs. */
@@ -16,6 +17,7 @@ const RECENT = 500;
 export default function Workflows() {
   const query = useQuery({ ...workflows, staleTime: 0 });
   const [wanted, setWanted] = useState("");
+  const may = useMay();
   return (
     <Got query={query}>
       {(all) =>
@@ -33,9 +35,11 @@ export default function Workflows() {
                   value={wanted}
                   onChange={(event) => setWanted(event.target.value)}
                 />
-                <Link to="/workflows/new" className="button main">
-                  New workflow
-                </Link>
+                {may("workflow.define") && (
+                  <Link to="/workflows/new" className="button main">
+                    New workflow
+                  </Link>
+                )}
               </div>
             </div>
             <List all={all.filter((one) => fits(one, wanted))} />
@@ -55,6 +59,7 @@ function fits(workflow: WorkflowSummary, wanted: string): boolean {
 function List({ all }: { all: WorkflowSummary[] }) {
   const recent = useQuery(runsOf({}, RECENT));
   const fires = useQuery(schedules);
+  const may = useMay();
   const toggle = useMutation({
     mutationFn: ({ name, enabled }: { name: string; enabled: boolean }) =>
       api(`/workflows/${part(name)}`, { method: "PATCH", body: { enabled } }),
@@ -120,6 +125,7 @@ function List({ all }: { all: WorkflowSummary[] }) {
                   <td className="wide-only">{one.task_count}</td>
                   <td>
                     <Toggle
+                      disabled={!may("workflow.define")}
                       label={`${one.name} is enabled`}
                       on={one.enabled}
                       onChange={(enabled) => toggle.mutate({ name: one.name, enabled })}
