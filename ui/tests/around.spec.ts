@@ -49,7 +49,8 @@ test("Ctrl+K finds workflows, settings and runs, and goes there", async () => {
   await page.getByRole("heading", { name: "Home" }).waitFor();
   const find = page.getByRole("combobox", { name: "Find a page, a workflow or a run" });
   await page.keyboard.press("Control+k");
-  await find.fill("ship");
+  await find.waitFor();
+  await page.keyboard.type("ship");
   await page.getByRole("option", { name: /Workflow ship/ }).waitFor();
   assert.deepEqual(await axe(page), []);
   await shot(page, "palette");

@@ -21,6 +21,9 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const may = useMay();
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  // After the dialog has opened, which gives the focus to its first button.
+  useEffect(() => field.current?.focus(), []);
   const flows = useQuery(workflows);
   const searched = settled.trim().length >= LEAST;
   const runs = useQuery({ ...runsOf({ q: settled.trim() }, 6), enabled: searched });
@@ -70,6 +73,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Find" onClose={onClose}>
       <input
+        ref={field}
         type="search"
         role="combobox"
         aria-label="Find a page, a workflow or a run"
