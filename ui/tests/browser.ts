@@ -17,6 +17,9 @@ export interface Server {
   link: string;
   key: string;
   stop: () => Promise<void>;
+  /** Ends the process and keeps the data; `again` starts it on the same address. */
+  halt: () => Promise<void>;
+  again: () => Promise<void>;
 }
 
 function binary(): string {
@@ -42,14 +45,31 @@ export async function serve(config?: string): Promise<Server> {
   const port = await freePort();
   const file = `${data}.yaml`;
   if (config) writeFileSync(file, config);
-  const child: ChildProcess = spawn(
-    binary(),
-    ["serve", "--data", data, "--listen", `127.0.0.1:${port}`, ...(config ? ["--config", file] : [])],
-    { stdio: ["ignore", "pipe", "pipe"] },
-  );
-  let said = "";
   const url = `http://127.0.0.1:${port}`;
-  const link = await new Promise<string>((done, fail) => {
+  const args = ["serve", "--data", data, "--listen", `127.0.0.1:${port}`, ...(config ? ["--config", file] : [])];
+  let child: ChildProcess = spawn(binary(), args, { stdio: ["ignore", "pipe", "pipe"] });
+  const link = await printed(child);
+  const halt = async () => {
+    const over = new Promise((done) => child.once("exit", done));
+    child.kill("SIGTERM");
+    await over;
+  };
+  const again = async () => {
+    child = spawn(binary(), args, { stdio: "ignore" });
+    await ready(url);
+  };
+  const stop = async () => {
+    await halt();
+    rmSync(data, { recursive: true, force: true });
+    rmSync(file, { force: true });
+  };
+  return { url, link, key: readFileSync(path.join(data, "admin.key"), "utf8").trim(), stop, halt, again };
+}
+
+/** The link that signs in, which the first start prints. */
+function printed(child: ChildProcess): Promise<string> {
+  let said = "";
+  return new Promise<string>((done, fail) => {
     const timer = setTimeout(() => fail(new Error(`the server printed no link:\n${said}`)), PATIENCE);
     const read = (chunk: Buffer) => {
       said += chunk.toString();
@@ -62,14 +82,16 @@ export async function serve(config?: string): Promise<Server> {
     child.stderr?.on("data", read);
     child.on("exit", (code) => fail(new Error(`the server ended with ${code}:\n${said}`)));
   });
-  const stop = async () => {
-    const over = new Promise((done) => child.once("exit", done));
-    child.kill("SIGTERM");
-    await over;
-    rmSync(data, { recursive: true, force: true });
-    rmSync(file, { force: true });
-  };
-  return { url, link, key: readFileSync(path.join(data, "admin.key"), "utf8").trim(), stop };
+}
+
+async function ready(url: string): Promise<void> {
+  const until = Date.now() + PATIENCE;
+  for (;;) {
+    const answer = await fetch(`${url}/readyz`).catch(() => undefined);
+    if (answer?.ok) return;
+    if (Date.now() > until) throw new Error("the server is not ready again");
+    await new Promise((done) => setTimeout(done, 100));
+  }
 }
 
 export function launch(): Promise<Browser> {
