@@ -109,6 +109,8 @@ pub struct Problem {
     pub detail: String,
     /// Everything that is wrong with the request.
     pub errors: Vec<Fault>,
+    /// What is suspicious in a definition beside its errors.
+    pub warnings: Vec<Fault>,
     /// The status of the run, if the call came too late.
     pub status_now: Option<String>,
     /// Identifies the request in the server's log.
@@ -121,7 +123,7 @@ pub struct Problem {
 impl Problem {
     /// Whether the same call may succeed later without a change.
     pub fn is_temporary(&self) -> bool {
-        matches!(self.status, 408 | 503) || self.status == 429 && self.code != "plan-limit"
+        matches!(self.status, 408 | 429 | 502..=504)
     }
 }
 
@@ -209,9 +211,9 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_the_plan_is_not_temporary() {
+    fn what_waiting_may_fix_is_temporary() {
         let problem = |status, code: &str| Problem { status, code: code.into(), ..Problem::default() };
-        assert!(problem(429, "rate-limited").is_temporary() && problem(503, "unavailable").is_temporary());
-        assert!(!problem(429, "plan-limit").is_temporary() && !problem(409, "run-finished").is_temporary());
+        assert!(problem(429, "plan-limit").is_temporary() && problem(503, "unavailable").is_temporary());
+        assert!(!problem(403, "plan-limit").is_temporary() && !problem(409, "run-finished").is_temporary());
     }
 }

@@ -37,6 +37,7 @@ mod find;
 mod pages;
 mod runs;
 mod secrets;
+mod sets;
 mod sse;
 mod steps;
 mod stream;
@@ -55,10 +56,15 @@ pub use pages::Pages;
 /// The HTTP client underneath, for [`Client::request`].
 pub use reqwest;
 pub use runs::{RunFilters, RunOptions, TriggerOptions};
+pub use sets::{
+    ApprovalKind, AttemptReason, AttemptStatus, Dialect, LogLevel, OnTimeout, RunStatus, StartedHow, StepKind,
+    StepStatus, TriggerKind, WaitingReason,
+};
 pub use sse::{Frame, Parser};
 pub use steps::Answer;
 pub use stream::{Events, Next, Stream};
 pub use types::{
-    Approval, Attempt, Event, Page, Run, RunError, RunStatus, RunSummary, Schedule, Secret, Started, Step, Waiting,
-    Workflow,
+    Approval, Attempt, EarlierWorkflow, Event, GivenApproval, LogLine, Page, ParentStep, PausedKey, Run, RunSummary,
+    RunWarning, Schedule, Secret, Started, StartedBy, StartedWith, Step, StepError, Task, Waiting, Workflow,
 };
+pub use workflows::{NewSchedule, WorkflowFilters};

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 /// # async fn example(stepwell: stepwell_client::Client) -> Result<(), stepwell_client::Error> {
 /// let mut runs = stepwell.runs(Default::default());
 /// while let Some(run) = runs.next().await? {
-///     println!("{} {}", run.id, run.status);
+///     println!("{} {}", run.run_id, run.status);
 /// }
 /// # Ok(())
 /// # }
@@ -45,6 +45,13 @@ impl<'a, T: DeserializeOwned> Pages<'a, T> {
             self.cursor = page.next;
         }
         Ok(self.fetched.pop_front())
+    }
+
+    /// The size of a page.
+    pub fn limit(mut self, entries: u32) -> Pages<'a, T> {
+        self.filters.retain(|(name, _)| *name != "limit");
+        self.filters.push(("limit", entries.to_string()));
+        self
     }
 
     /// All entries that are left.

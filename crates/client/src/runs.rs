@@ -18,6 +18,10 @@ pub struct TriggerOptions {
     pub idempotency_key: Option<String>,
     /// Labels of the run. A value cannot contain a comma.
     pub labels: BTreeMap<String, String>,
+    /// When the run begins, in RFC 3339; until then it is scheduled.
+    pub at: Option<String>,
+    /// How long until the run begins; instead of `at`.
+    pub delay: Option<Duration>,
 }
 
 /// How to start a run and wait for it.
@@ -52,7 +56,7 @@ pub struct RunFilters {
     pub limit: Option<u32>,
 }
 
-fn labels(labels: &BTreeMap<String, String>) -> Option<String> {
+pub(crate) fn labels(labels: &BTreeMap<String, String>) -> Option<String> {
     let written: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
     Some(written.join(",")).filter(|labels| !labels.is_empty())
 }
@@ -75,7 +79,7 @@ impl Client {
             let path = ["workflows", workflow, "trigger"];
             let call = start(&path, input, &options.trigger)?.patience(wait);
             let run: Run = self.data(call.query("wait", Some(format!("{}ms", wait.as_millis())))).await?;
-            if run.status.is_ended() { Ok(run) } else { self.ended(&run.id).await }
+            if run.status.is_ended() { Ok(run) } else { self.ended(&run.run_id).await }
         })
         .await
     }
@@ -151,7 +155,9 @@ fn start<'a>(path: &[&'a str], input: Value, options: &TriggerOptions) -> Result
         return Err(Error::Invalid(format!("the label {name}={value} contains a comma")));
     }
     let key = options.idempotency_key.clone().unwrap_or_else(|| format!("sdk-{}", random()));
+    let delay = options.delay.map(|delay| format!("{}ms", delay.as_millis()));
     let call = Call::post(path).json(or_empty(input)).query("label", labels(&options.labels)).attempts(ATTEMPTS);
+    let call = call.query("at", options.at.as_deref()).query("delay", delay);
     call.header("idempotency-key", Some(&key))
 }
 

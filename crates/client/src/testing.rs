@@ -16,7 +16,7 @@
 //! # }
 //! ```
 
-use crate::{Client, Error, RunError};
+use crate::{Client, Error, StepError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -53,7 +53,7 @@ pub struct Simulated {
     /// Its result.
     pub output: Value,
     /// Why it failed.
-    pub error: Option<RunError>,
+    pub error: Option<StepError>,
     /// The steps that ran, in the order in which they started.
     pub path: Vec<String>,
     /// How long it took, in virtual time.
@@ -70,7 +70,7 @@ struct Played {
 struct PlayedRun {
     status: String,
     output: Value,
-    error: Option<RunError>,
+    error: Option<StepError>,
     path: Vec<String>,
     took_ms: u64,
 }

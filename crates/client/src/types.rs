@@ -1,10 +1,13 @@
 //! What the API returns, as far as programs need it. Servers may add fields, and every field has a default, so that a client
 //! also understands a server that is a little older or newer. Times are RFC 3339.
 
+use crate::sets::{
+    ApprovalKind, AttemptReason, AttemptStatus, Dialect, LogLevel, OnTimeout, RunStatus, StartedHow, StepKind,
+    StepStatus, TriggerKind, WaitingReason,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// One page of a list.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -15,61 +18,6 @@ pub struct Page<T> {
     /// The `cursor` of the next page; the last page has none.
     #[serde(default)]
     pub next: Option<String>,
-}
-
-/// The status of a run.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum RunStatus {
-    /// It begins at a later time.
-    Scheduled,
-    /// It waits for its turn.
-    Queued,
-    /// It runs.
-    Running,
-    /// It waits for people, a webhook or a time.
-    Paused,
-    /// It has ended as it should.
-    Completed,
-    /// It has ended with an error.
-    Failed,
-    /// It was cancelled.
-    Cancelled,
-    /// It took too long.
-    Timeout,
-    /// One that this version does not know.
-    #[default]
-    #[serde(other)]
-    Unknown,
-}
-
-impl RunStatus {
-    /// Whether the run has ended. It can still be retried.
-    pub fn is_ended(self) -> bool {
-        matches!(self, RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled | RunStatus::Timeout)
-    }
-
-    /// As the API writes it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RunStatus::Scheduled => "scheduled",
-            RunStatus::Queued => "queued",
-            RunStatus::Running => "running",
-            RunStatus::Paused => "paused",
-            RunStatus::Completed => "completed",
-            RunStatus::Failed => "failed",
-            RunStatus::Cancelled => "cancelled",
-            RunStatus::Timeout => "timeout",
-            RunStatus::Unknown => "unknown",
-        }
-    }
-}
-
-impl fmt::Display for RunStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
 }
 
 /// Declares a type that the API returns: every field has a default.
@@ -91,7 +39,7 @@ returned! {
     /// A run in full.
     Run {
         /// `run_…`
-        id: String,
+        run_id: String,
         /// `wf_…`
         workflow_id: String,
         /// The name of its workflow.
@@ -104,32 +52,90 @@ returned! {
         created_by: String,
         /// When it was started.
         created_at: String,
+        /// Who or what started it.
+        started_by: Option<StartedBy>,
+        /// The user who retried it last.
+        retried_by: Option<String>,
+        /// When it begins or began, if it was scheduled.
+        scheduled_for: Option<String>,
         /// When its first step began.
         started_at: Option<String>,
         /// When it ended.
         finished_at: Option<String>,
+        /// When it times out, or would have.
+        expires_at: Option<String>,
         /// What it was started with.
         input: Value,
         /// Its result, once it has completed.
         output: Value,
         /// Why it failed.
-        error: Option<RunError>,
+        error: Option<StepError>,
         /// What it waits for; empty once it has ended.
         waiting_for: Vec<Waiting>,
+        /// Why its open approvals may not reach anyone who can answer them.
+        warnings: Vec<RunWarning>,
         /// Its steps by name; steps inside loops by path, such as `each[3].charge`.
         tasks: BTreeMap<String, Step>,
+        /// The cursor of further steps: `tasks` has the first 1,000.
+        tasks_next: Option<String>,
         /// Labels of the run and of its workflow.
         labels: BTreeMap<String, String>,
         /// Increases with each retry of the run.
         generation: u32,
         /// Increases with every change of the run.
         version: i64,
+        /// Whether it is a test.
+        test: bool,
+        /// The step of another run that started it.
+        parent: Option<ParentStep>,
+        /// When its payloads were erased on request.
+        erased_at: Option<String>,
+        /// When its workflow was deleted.
+        workflow_deleted_at: Option<String>,
+    }
+
+    /// Who or what started a run.
+    StartedBy {
+        /// The user.
+        user: String,
+        /// The key that was used, if any.
+        key: Option<StartedWith>,
+        /// How it was started.
+        how: StartedHow,
+        /// The id of the schedule.
+        schedule: Option<String>,
+    }
+
+    /// The key that started a run.
+    StartedWith {
+        /// Its id.
+        id: String,
+        /// Its name.
+        name: Option<String>,
+        /// Whether it is an agent's key.
+        agent: bool,
+    }
+
+    /// A step of another run.
+    ParentStep {
+        /// The other run.
+        run_id: String,
+        /// Path of the step.
+        step: String,
+    }
+
+    /// Why an open approval of a run may not reach anyone who can answer it.
+    RunWarning {
+        /// Path of the step.
+        step: String,
+        /// What is wrong.
+        message: String,
     }
 
     /// A run as lists show it.
     RunSummary {
         /// `run_…`
-        id: String,
+        run_id: String,
         /// The name of its workflow.
         workflow: String,
         /// `wf_…`
@@ -150,6 +156,10 @@ returned! {
         labels: BTreeMap<String, String>,
         /// Whether a step of another run started it.
         child: bool,
+        /// When it begins or began, if it was scheduled.
+        scheduled_for: Option<String>,
+        /// When its workflow was deleted.
+        workflow_deleted_at: Option<String>,
     }
 
     /// A run that was just started, or found under its idempotency key.
@@ -166,16 +176,18 @@ returned! {
         status: RunStatus,
         /// When it began; nothing while it is queued.
         started_at: Option<String>,
+        /// When it begins, if it is scheduled.
+        scheduled_for: Option<String>,
     }
 
     /// A step of a run.
     Step {
         /// `step_…`
         id: String,
-        /// http, tool, javascript, query, approval, …
-        kind: String,
-        /// pending, running, waiting, success, failed, skipped, …
-        status: String,
+        /// What it does.
+        kind: StepKind,
+        /// How far it is, or how it ended.
+        status: StepStatus,
         /// The HTTP status of the answer.
         status_code: Option<u16>,
         /// The number of the attempt.
@@ -191,7 +203,19 @@ returned! {
         /// What it returned.
         output: Value,
         /// Why it failed.
-        error: Option<RunError>,
+        error: Option<StepError>,
+        /// Headers of the response.
+        headers: Option<BTreeMap<String, String>>,
+        /// Whether the output was longer than 256 KB and is stored truncated.
+        is_truncated: bool,
+        /// The URL that ends its wait; only for callers who may deliver.
+        callback_url: Option<String>,
+        /// The run that its last attempt started.
+        child_run_id: Option<String>,
+        /// Who has approved a call that a policy held. The answers to a gate are in its output.
+        approvals: Vec<GivenApproval>,
+        /// The lines that its code wrote.
+        log: Vec<LogLine>,
         /// All attempts, oldest first, if there were several.
         attempts: Vec<Attempt>,
     }
@@ -201,19 +225,49 @@ returned! {
         /// Its number.
         attempt: u32,
         /// How it went.
-        status: String,
+        status: AttemptStatus,
+        /// Why it did not succeed.
+        reason: Option<AttemptReason>,
         /// When it began.
         started_at: String,
         /// When it ended.
         finished_at: Option<String>,
+        /// How long it took.
+        duration_ms: Option<i64>,
+        /// The HTTP status of the answer.
+        status_code: Option<u16>,
+        /// Headers of the response.
+        headers: Option<BTreeMap<String, String>>,
+        /// The run that it started.
+        child_run_id: Option<String>,
         /// What it returned.
         output: Value,
         /// Why it failed.
-        error: Option<RunError>,
+        error: Option<StepError>,
+        /// The lines that its code wrote.
+        log: Vec<LogLine>,
+    }
+
+    /// An approval of a call that a policy held.
+    GivenApproval {
+        /// Who approved it.
+        by: String,
+        /// What they said.
+        comment: Option<String>,
+        /// The filled form.
+        data: Value,
+    }
+
+    /// A line that code wrote with `console`.
+    LogLine {
+        /// How it was written.
+        level: LogLevel,
+        /// What it says.
+        text: String,
     }
 
     /// Why a run or a step failed.
-    RunError {
+    StepError {
         /// For programs.
         code: String,
         /// For people.
@@ -224,12 +278,17 @@ returned! {
     Waiting {
         /// Path of the step; empty for the run itself.
         step: String,
+        /// What it waits for.
+        #[serde(rename = "for")]
+        reason: WaitingReason,
         /// Since when.
         since: Option<String>,
         /// When it continues by itself.
         until: Option<String>,
         /// Who or what can make it continue.
         moved_on_by: String,
+        /// Why the last attempt failed, or what the called service says about its progress.
+        message: Option<String>,
     }
 
     /// A workflow. Lists leave out its definition.
@@ -240,18 +299,74 @@ returned! {
         name: String,
         /// Its newest version.
         version: u32,
+        /// How its definition is written.
+        dialect: Dialect,
         /// What it is for.
         description: Option<String>,
+        /// The first of `triggers`.
+        trigger: TriggerKind,
+        /// How it is started.
+        triggers: Vec<TriggerKind>,
+        /// The number of its steps.
+        task_count: u32,
         /// Whether new runs can start.
         enabled: bool,
+        /// Whether new runs wait until it is resumed.
+        paused: bool,
+        /// Concurrency keys whose new runs wait.
+        paused_keys: Vec<PausedKey>,
+        /// The set of definitions that it belongs to.
+        set: Option<String>,
+        /// Who wrote this version.
+        created_by: String,
+        /// When its first version was stored.
+        inserted_at: String,
+        /// When this version was stored.
+        updated_at: String,
+        /// When it was deleted. It can be restored.
+        deleted_at: Option<String>,
+        /// The one of the same name that was deleted last.
+        earlier: Option<EarlierWorkflow>,
         /// Its labels.
         labels: BTreeMap<String, String>,
         /// The definition as its author wrote it.
         source: String,
         /// The parsed definition.
         definition: Value,
+        /// The schema of its input.
+        input_schema: Value,
+        /// Its tasks as written, in the tasks dialect.
+        tasks: Value,
+        /// Its steps by name, in any dialect.
+        steps: BTreeMap<String, Task>,
         /// URLs that start it, for callers who may change it.
         webhooks: Vec<String>,
+    }
+
+    /// A step of a definition.
+    Task {
+        /// What it does.
+        kind: StepKind,
+        /// Steps that lead to it.
+        needs: Vec<String>,
+    }
+
+    /// A concurrency key whose new runs wait.
+    PausedKey {
+        /// The key.
+        key: Value,
+        /// Who paused it.
+        by: String,
+        /// Since when.
+        since: String,
+    }
+
+    /// A deleted workflow whose name another one has now.
+    EarlierWorkflow {
+        /// `wf_…`
+        id: String,
+        /// When it was deleted.
+        deleted_at: String,
     }
 
     /// A gate that waits for people.
@@ -272,10 +387,28 @@ returned! {
         since: String,
         /// When it is decided without an answer.
         until: Option<String>,
-        /// approval, or verdict on a call that may have happened.
-        kind: String,
+        /// What happens then.
+        on_timeout: Option<OnTimeout>,
+        /// An approval, or a verdict on a call that may have happened.
+        kind: ApprovalKind,
         /// Whether you may answer it.
         mine: bool,
+        /// Who started the run.
+        created_by: String,
+        /// The attempt that asks.
+        attempt: u32,
+        /// The version of the workflow.
+        version: u32,
+        /// How many approvals it needs.
+        approvals: u32,
+        /// Who has approved so far, if it needs several.
+        approved_by: Vec<String>,
+        /// Whether it has been escalated.
+        escalated: bool,
+        /// When it escalates.
+        escalates_at: Option<String>,
+        /// Why it may not reach anyone who can answer it.
+        warnings: Vec<String>,
     }
 
     /// A schedule and its next ticks.
@@ -284,6 +417,8 @@ returned! {
         id: String,
         /// The workflow that it starts.
         workflow: String,
+        /// The user who added it with a request. Nothing for one of the definition.
+        by: Option<String>,
         /// Nothing for a single start.
         cron: Option<String>,
         /// The time zone of the cron expression.
@@ -310,6 +445,14 @@ returned! {
         version: u32,
         /// Whether it is masked in what services return.
         masked: bool,
+        /// The master key that seals it.
+        sealed_with: String,
+        /// When it was created.
+        created_at: String,
+        /// When it got its newest value.
+        changed_at: String,
+        /// Who gave it that value.
+        changed_by: String,
     }
 
     /// An entry of a run's log. The last event of a stream has the type `end` and a status.
@@ -339,8 +482,9 @@ mod tests {
 
     #[test]
     fn answers_of_other_versions_are_understood() {
-        let run: Run = serde_json::from_str(r#"{"id": "run_1", "status": "hibernating", "colour": "red"}"#).unwrap();
-        assert_eq!((run.id.as_str(), run.status, run.status.is_ended()), ("run_1", RunStatus::Unknown, false));
+        let run: Run =
+            serde_json::from_str(r#"{"run_id": "run_1", "status": "hibernating", "colour": "red"}"#).unwrap();
+        assert_eq!((run.run_id.as_str(), run.status, run.status.is_ended()), ("run_1", RunStatus::Unknown, false));
         let run: Run = serde_json::from_str(r#"{"status": "timeout", "output": null}"#).unwrap();
         assert!(run.status.is_ended() && run.output.is_null());
     }

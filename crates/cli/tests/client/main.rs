@@ -14,6 +14,7 @@ mod ids;
 mod lost;
 mod people;
 mod sdk;
+mod sdks;
 mod served;
 mod shape;
 mod start;

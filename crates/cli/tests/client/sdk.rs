@@ -9,7 +9,9 @@ use std::time::Duration;
 use stepwell_client::build::{Step, Steps, Workflow, index, input, item};
 use stepwell_client::testing::{Case, Settings, ThrowAwayServer};
 use stepwell_client::webhooks::{answer_wait, verify};
-use stepwell_client::{Answer, Client, Error, RunFilters, RunOptions, RunStatus, TriggerOptions};
+use stepwell_client::{
+    Answer, Client, Error, NewSchedule, RunFilters, RunOptions, RunStatus, StepStatus, TriggerOptions, WorkflowFilters,
+};
 use stepwell_testing::TestStore;
 
 const GATED: &str = "name: gated
@@ -70,6 +72,9 @@ fn definitions_runs_and_lists() {
         assert_eq!(client.workflow("hello").await?.description.as_deref(), Some("x"));
         let faults = client.check("name: x\ntasks: {a: {tool: echo, needs: b}}").await.unwrap_err();
         assert_eq!(faults.problem().unwrap().errors[0].code.as_deref(), Some("unknown-step"), "{faults}");
+        assert_eq!(client.check(HELLO).await?, []);
+        let odd = client.check(&format!("{HELLO}defaults: {{timeout: 30}}\n")).await?;
+        assert_eq!(odd[0].code.as_deref(), Some("suspicious-duration"));
         let labels = BTreeMap::from([("team".to_string(), "sales".to_string())]);
         let trigger = TriggerOptions { labels, ..TriggerOptions::default() };
         let run = client.run("hello", json!({"name": "Ann"}), RunOptions { trigger, ..patient() }).await?;
@@ -77,6 +82,7 @@ fn definitions_runs_and_lists() {
             (run.status, run.output, run.labels["team"].as_str()),
             (RunStatus::Completed, json!("Hello, Ann!"), "sales")
         );
+        assert_eq!(run.tasks["say"].status, StepStatus::Success);
         let once = || TriggerOptions { idempotency_key: Some("order-7".into()), ..TriggerOptions::default() };
         let first = client.trigger("hello", json!({"name": "a"}), once()).await?;
         let again = client.trigger("hello", json!({"name": "a"}), once()).await?;
@@ -90,7 +96,16 @@ fn definitions_runs_and_lists() {
         assert_eq!(client.runs(filters.clone()).all().await?.len(), 5);
         let labelled = RunFilters { labels: BTreeMap::from([("team".into(), "sales".into())]), ..filters };
         assert_eq!(client.runs(labelled).all().await?.len(), 1);
-        assert_eq!(client.workflows(Some("hell")).next().await?.unwrap().name, "hello");
+        let hell = WorkflowFilters { q: Some("hell".into()), ..WorkflowFilters::default() };
+        assert_eq!(client.workflows(hell).limit(1).next().await?.unwrap().name, "hello");
+        let tomorrow = jiff::Timestamp::now() + jiff::Span::new().hours(24);
+        let at = TriggerOptions { at: Some(tomorrow.to_string()), ..TriggerOptions::default() };
+        let delay = TriggerOptions { delay: Some(Duration::from_secs(1_234_567)), ..TriggerOptions::default() };
+        for later in [at, delay] {
+            let started = client.trigger("hello", json!({}), later).await?.data;
+            assert!(started.status == RunStatus::Scheduled && started.scheduled_for.is_some(), "{started:?}");
+            client.cancel(&started.run_id, None).await?;
+        }
         client.delete_workflow("hello").await?;
         assert!(client.workflow("hello").await.unwrap_err().has_code("not-found"));
         Ok(())
@@ -130,6 +145,11 @@ fn gates_webhooks_secrets_and_schedules() {
         for schedules in [client.schedules(None).await?, client.schedules(Some("nightly")).await?] {
             assert_eq!((schedules.len(), schedules[0].cron.as_deref()), (1, Some("30 2 * * *")));
         }
+        let daily = NewSchedule { cron: "@daily".into(), input: json!({"text": "again"}), ..NewSchedule::default() };
+        let added = client.add_schedule("nightly", &daily).await?;
+        assert!(added.by.is_some() && client.schedules(Some("nightly")).await?.len() == 2);
+        client.remove_schedule(&added.id).await?;
+        assert_eq!(client.schedules(Some("nightly")).await?.len(), 1);
         Ok(())
     });
 }
