@@ -740,7 +740,7 @@ export type Event =
   | AdoptedEvent
   | EndEvent;
 
-/** A run that was just started: the fields of a [`Run`](super::Run) that are known at once, under the same names. */
+/** A run that was just started: the fields of a `Run` that are known at once, under the same names. */
 export interface Started {
   run_id: string;
   /** When a scheduled run begins. */

@@ -1001,7 +1001,7 @@ export interface paths {
          * Remove a schedule that was added with a request; its runs continue
          * @description Schedules of a definition go with the definition.
          */
-        delete: operations["removeSchedule"];
+        delete: operations["deleteSchedule"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1471,7 +1471,7 @@ export interface paths {
          * @description The schedule belongs to the caller: its runs have the rights that the caller has at that time. New versions of the
          *     workflow leave it alone; deleting the workflow removes it.
          */
-        post: operations["addSchedule"];
+        post: operations["createSchedule"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1651,11 +1651,38 @@ export interface components {
             /** @description The name on its server. */
             tool: string;
         };
+        /** @description What an anchor signs, to the letter. */
+        AnchorHeads: {
+            /**
+             * Format: int64
+             * @description Milliseconds since 1970, as they are signed.
+             */
+            at: number;
+            /** @description The id of the key that signs. Without one, anyone can compute the signature. */
+            key?: string | null;
+            writers: components["schemas"]["AnchorWriter"][];
+        };
         /** @description The heads of the audit trail at some time, with a signature. As a line of JSON it is for `doctor --anchor`. */
         Anchor: {
-            /** @description For each writer, how many audit rows it had written and a hash over them. */
-            anchor: Record<string, never>;
+            anchor: components["schemas"]["AnchorHeads"];
+            /** @description HMAC over `anchor`, in hexadecimal. */
             signature: string;
+        };
+        AnchorWriter: {
+            /** @description A hash over them, in hexadecimal. */
+            head: string;
+            /**
+             * Format: int64
+             * @description How often the writer's tally was written.
+             */
+            number: number;
+            /**
+             * Format: int64
+             * @description Audit rows that it has written.
+             */
+            rows: number;
+            /** Format: int32 */
+            writer: number;
         };
         AnswerRequest: {
             /** @default null */
@@ -1673,7 +1700,39 @@ export interface components {
          * @enum {string}
          */
         ApprovalKind: "approval" | "verdict";
-        /** @description A gate that waits for a person. */
+        /**
+         * @description A gate that waits for a person.
+         * @example {
+         *       "id": "step_01k3v6x0x8f7m2_YXNr",
+         *       "run_id": "run_01k3v6x0x8f7m2",
+         *       "step": "ask",
+         *       "workflow": "order",
+         *       "attempt": 1,
+         *       "created_by": "ann",
+         *       "kind": "approval",
+         *       "mine": true,
+         *       "since": "2026-02-22T10:00:01.000Z",
+         *       "until": "2026-02-24T10:00:01.000Z",
+         *       "on_timeout": "deny",
+         *       "digest": "6c1f…",
+         *       "asks": {
+         *         "message": "Ship order 4711?",
+         *         "approvers": [
+         *           "finance"
+         *         ],
+         *         "calls": [
+         *           {
+         *             "step": "ship",
+         *             "kind": "tool",
+         *             "tool": "ship_order",
+         *             "input": {
+         *               "order": 4711
+         *             }
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
         Approval: {
             /**
              * Format: int32
@@ -1773,6 +1832,19 @@ export interface components {
             /** Format: int64 */
             rows: number;
         };
+        /**
+         * @example {
+         *       "id": 4711,
+         *       "at": "2026-02-22T10:00:00.000Z",
+         *       "by": "ann",
+         *       "action": "run.cancel",
+         *       "target": "run_01k3v6x0x8f7m2",
+         *       "detail": {
+         *         "reason": "wrong order"
+         *       },
+         *       "hash": "674dcee479115b78…"
+         *     }
+         */
         Audit: {
             /** @description For example `run.cancel`. */
             action: string;
@@ -1826,6 +1898,11 @@ export interface components {
             /** @description Its MCP server; null for a built-in tool. */
             server?: string | null;
         };
+        /**
+         * @description What happens to times that were missed.
+         * @enum {string}
+         */
+        CatchUp: "none" | "last" | "all";
         /** @description A channel, without its credentials. */
         Channel: {
             created_at: components["schemas"]["Instant"];
@@ -2151,6 +2228,22 @@ export interface components {
             /** @default null */
             paused: boolean | null;
         };
+        /**
+         * @example {
+         *       "id": "key_01k3v6q9",
+         *       "name": "ci",
+         *       "user": "ann",
+         *       "agent": false,
+         *       "start": "sw_57hYnK",
+         *       "paused": false,
+         *       "grants": [
+         *         "workflow.read",
+         *         "workflow.run"
+         *       ],
+         *       "created_at": "2026-01-05T12:00:00.000Z",
+         *       "created_by": "ann"
+         *     }
+         */
         Key: {
             /** @description An agent's key: never administers, and cannot answer gates unless it lists `workflow.approve` explicitly. */
             agent: boolean;
@@ -2380,20 +2473,20 @@ export interface components {
         };
         /** @description A schedule to add: the fields of a `cron` trigger. */
         NewSchedule: {
-            /** @description What to do with missed times: `none`, `last` (the default) or `all`. */
-            catch_up?: string | null;
+            /** @description What to do with missed times; `last` if omitted. */
+            catch_up?: components["schemas"]["CatchUp"];
             /** @description Such as `0 8 * * 1-5` or `@daily`. */
             cron: string;
             /** @description The input of each run; `{}` if omitted. */
             input?: unknown;
-            /** @description While the run of an earlier time is unfinished: `allow` (the default), `skip` or `cancel`. */
-            overlap?: string | null;
+            /** @description While the run of an earlier time is unfinished; `allow` if omitted. */
+            overlap?: components["schemas"]["Overlap"];
             /** @description UTC if omitted. */
             timezone?: string | null;
-            /** @description What to do with a time that occurs twice: `once` or `twice`. */
-            when_repeated?: string | null;
-            /** @description What to do with a time that a clock change skips: `run` (the default) or `skip`. */
-            when_skipped?: string | null;
+            /** @description What to do with a time that occurs twice. */
+            when_repeated?: components["schemas"]["RepeatedTime"];
+            /** @description What to do with a time that a clock change skips; `run` if omitted. */
+            when_skipped?: components["schemas"]["SkippedTime"];
         };
         NewUserRequest: {
             grants?: string[];
@@ -2449,6 +2542,11 @@ export interface components {
             name: string;
             plan: string;
         };
+        /**
+         * @description What happens at a time of a schedule while the run of an earlier time is unfinished.
+         * @enum {string}
+         */
+        Overlap: "allow" | "skip" | "cancel";
         /** @description One page. Pass `next` as `cursor` to get the following page; the last page has none. */
         Page_Approval: {
             data: components["schemas"]["Approval"][];
@@ -2742,6 +2840,16 @@ export interface components {
         Received: {
             received: boolean;
         };
+        /**
+         * @description How a run on virtual time ended; `unfinished` if it took too many events.
+         * @enum {string}
+         */
+        RehearsalStatus: "completed" | "failed" | "cancelled" | "timeout" | "unfinished";
+        /**
+         * @description What happens to a time that a clock change repeats.
+         * @enum {string}
+         */
+        RepeatedTime: "once" | "twice";
         /** @description What a retry would keep. */
         RetryPreview: {
             /** @description Steps that would run again; those inside a loop that is only continued, by path. */
@@ -2788,6 +2896,11 @@ export interface components {
             /** @description Accepts the version for this run only. */
             run?: string | null;
         };
+        /**
+         * @description `unreviewed` and `proposed` await a person: a version that is current, and one that is not.
+         * @enum {string}
+         */
+        ReviewState: "unreviewed" | "proposed" | "accepted" | "refused";
         /** @description A version or a proposal that an agent's key wrote. */
         ReviewSummary: {
             answered_at?: components["schemas"]["Instant"] | null;
@@ -2803,8 +2916,7 @@ export interface components {
             reason?: string | null;
             /** @description The runs that it was accepted for. */
             runs?: string[];
-            /** @description `unreviewed`, `proposed`, `accepted` or `refused`. */
-            state: string;
+            state: components["schemas"]["ReviewState"];
             /**
              * Format: int32
              * @description Its version; none for a proposal, which becomes a version when a person accepts it.
@@ -2837,7 +2949,55 @@ export interface components {
              */
             sealed: number;
         };
-        /** @description A run in full. */
+        /**
+         * @description A run in full.
+         * @example {
+         *       "run_id": "run_01k3v6x0x8f7m2",
+         *       "id": "run_01k3v6x0x8f7m2",
+         *       "workflow_id": "wf_01k3v6wq4n9c1d",
+         *       "workflow": "hello",
+         *       "workflow_version": 2,
+         *       "status": "completed",
+         *       "created_by": "ann",
+         *       "created_at": "2026-02-22T10:00:00.000Z",
+         *       "started_at": "2026-02-22T10:00:00.002Z",
+         *       "finished_at": "2026-02-22T10:00:00.009Z",
+         *       "labels": {
+         *         "team": "sales"
+         *       },
+         *       "input": {
+         *         "name": "Ann"
+         *       },
+         *       "output": "Hello, Ann!",
+         *       "error": null,
+         *       "waiting_for": [],
+         *       "tasks": {
+         *         "greet": {
+         *           "id": "step_01k3v6x0x8f7m2_Z3JlZXQ",
+         *           "kind": "tool",
+         *           "status": "success",
+         *           "attempt": 1,
+         *           "duration_ms": 3,
+         *           "started_at": "2026-02-22T10:00:00.003Z",
+         *           "finished_at": "2026-02-22T10:00:00.006Z",
+         *           "input": {
+         *             "tool": "echo",
+         *             "args": {
+         *               "text": "Hello, Ann!"
+         *             }
+         *           },
+         *           "output": {
+         *             "body": {
+         *               "text": "Hello, Ann!"
+         *             }
+         *           },
+         *           "error": null
+         *         }
+         *       },
+         *       "generation": 0,
+         *       "version": 4
+         *     }
+         */
         Run: {
             created_at: components["schemas"]["Instant"];
             created_by: string;
@@ -2897,7 +3057,10 @@ export interface components {
         };
         /** @description Filters for runs, newest first. */
         RunFilters: {
-            /** @default null */
+            /**
+             * @description The user who started it.
+             * @default null
+             */
             created_by: string | null;
             /**
              * @description `next` of the previous page.
@@ -2958,7 +3121,25 @@ export interface components {
          * @enum {string}
          */
         RunStatus: "scheduled" | "queued" | "running" | "paused" | "completed" | "failed" | "cancelled" | "timeout";
-        /** @description A run as lists show it. */
+        /**
+         * @description A run as lists show it.
+         * @example {
+         *       "run_id": "run_01k3v6x0x8f7m2",
+         *       "id": "run_01k3v6x0x8f7m2",
+         *       "workflow_id": "wf_01k3v6wq4n9c1d",
+         *       "workflow": "hello",
+         *       "workflow_version": 2,
+         *       "status": "completed",
+         *       "created_by": "ann",
+         *       "created_at": "2026-02-22T10:00:00.000Z",
+         *       "started_at": "2026-02-22T10:00:00.002Z",
+         *       "finished_at": "2026-02-22T10:00:00.009Z",
+         *       "labels": {
+         *         "team": "sales"
+         *       },
+         *       "child": false
+         *     }
+         */
         RunSummary: {
             /** @description Started by a step of another run. */
             child: boolean;
@@ -2985,7 +3166,20 @@ export interface components {
             /** Format: int32 */
             workflow_version: number;
         };
-        /** @description A schedule and its next ticks. */
+        /**
+         * @description A schedule and its next ticks.
+         * @example {
+         *       "id": "schedule_01k3v6z2",
+         *       "workflow": "hello",
+         *       "cron": "0 8 * * 1-5",
+         *       "timezone": "Europe/Paris",
+         *       "next": [
+         *         "2026-02-23T07:00:00.000Z"
+         *       ],
+         *       "last": "2026-02-20T07:00:00.000Z",
+         *       "last_run_id": "run_01k3t2c0x8f7m2"
+         *     }
+         */
         ScheduleSummary: {
             /** @description The user who added it with a request, and whose rights its runs have. Missing for triggers of the definition. */
             by?: string;
@@ -3014,7 +3208,22 @@ export interface components {
              */
             value: string | null;
         };
-        /** @description A secret. Its value is never shown. */
+        /**
+         * @description A secret. Its value is never shown.
+         * @example {
+         *       "id": "secret_01k3v6y8",
+         *       "name": "PAY_KEY",
+         *       "hosts": [
+         *         "api.example.com"
+         *       ],
+         *       "version": 2,
+         *       "masked": true,
+         *       "sealed_with": "1f0c",
+         *       "created_at": "2026-01-05T12:00:00.000Z",
+         *       "changed_at": "2026-02-05T12:00:00.000Z",
+         *       "changed_by": "ann"
+         *     }
+         */
         Secret: {
             changed_at: components["schemas"]["Instant"];
             changed_by: string;
@@ -3037,10 +3246,15 @@ export interface components {
         Simulation: {
             error?: string | null;
             /** @description How it ended. */
-            status: string;
+            status: components["schemas"]["RehearsalStatus"];
             /** @description What was called or asked, in order. */
             steps: string[];
         };
+        /**
+         * @description What happens to a time that a clock change skips.
+         * @enum {string}
+         */
+        SkippedTime: "run" | "skip";
         /** @description Who or what started a run. */
         StartedBy: {
             how: components["schemas"]["StartedHow"];
@@ -3062,6 +3276,29 @@ export interface components {
             id: string;
             name?: string;
         };
+        /**
+         * @example {
+         *       "id": "step_01k3v6x0x8f7m2_Z3JlZXQ",
+         *       "kind": "tool",
+         *       "status": "success",
+         *       "attempt": 1,
+         *       "duration_ms": 3,
+         *       "started_at": "2026-02-22T10:00:00.003Z",
+         *       "finished_at": "2026-02-22T10:00:00.006Z",
+         *       "input": {
+         *         "tool": "echo",
+         *         "args": {
+         *           "text": "Hello, Ann!"
+         *         }
+         *       },
+         *       "output": {
+         *         "body": {
+         *           "text": "Hello, Ann!"
+         *         }
+         *       },
+         *       "error": null
+         *     }
+         */
         Step: {
             /** @description Who has approved a call that a policy held. The answers to a gate are in its output. */
             approvals?: components["schemas"]["GivenApproval"][];
@@ -3149,7 +3386,17 @@ export interface components {
          * @enum {string}
          */
         TriggerKind: "api" | "webhook" | "cron" | "at";
-        /** @description A run that was just started: the fields of a [`Run`](super::Run) that are known at once, under the same names. */
+        /**
+         * @description A run that was just started: the fields of a `Run` that are known at once, under the same names.
+         * @example {
+         *       "run_id": "run_01k3v6x0x8f7m2",
+         *       "workflow_id": "wf_01k3v6wq4n9c1d",
+         *       "workflow": "hello",
+         *       "workflow_version": 2,
+         *       "status": "running",
+         *       "started_at": "2026-02-22T10:00:00.002Z"
+         *     }
+         */
         Triggered: {
             run_id: string;
             /** @description When a scheduled run begins. */
@@ -3192,6 +3439,19 @@ export interface components {
             /** @default null */
             roles: string[] | null;
         };
+        /**
+         * @example {
+         *       "id": "user_01k3v6p1",
+         *       "name": "ann",
+         *       "roles": [
+         *         "operator"
+         *       ],
+         *       "grants": [],
+         *       "disabled": false,
+         *       "created_at": "2026-01-05T12:00:00.000Z",
+         *       "created_by": "admin"
+         *     }
+         */
         User: {
             created_at: components["schemas"]["Instant"];
             created_by: string;
@@ -3240,8 +3500,8 @@ export interface components {
             until?: components["schemas"]["Instant"] | null;
         };
         /**
-         * @description What a run or a step waits for. `start` is the time of a scheduled run, `turn` is the next transition of the run; `quarantine` ends when a person
-         *     releases or cancels the run; `unreadable` when one cancels it.
+         * @description What a run or a step waits for. `start` is the time of a scheduled run, `turn` is the next transition of the run;
+         *     `quarantine` ends when a person releases or cancels the run; `unreadable` when one cancels it.
          * @enum {string}
          */
         WaitingReason: "start" | "queue" | "executor" | "retry" | "sleep" | "webhook" | "approval" | "verdict" | "child" | "turn" | "quarantine" | "unreadable";
@@ -3274,7 +3534,27 @@ export interface components {
             /** @description URLs that start it; only for callers who may change it. */
             webhooks?: string[];
         };
-        /** @description A workflow as lists show it. */
+        /**
+         * @description A workflow as lists show it.
+         * @example {
+         *       "id": "wf_01k3v6wq4n9c1d",
+         *       "name": "hello",
+         *       "trigger": "cron",
+         *       "triggers": [
+         *         "cron"
+         *       ],
+         *       "task_count": 1,
+         *       "enabled": true,
+         *       "paused": false,
+         *       "version": 2,
+         *       "labels": {
+         *         "team": "sales"
+         *       },
+         *       "created_by": "ann",
+         *       "inserted_at": "2026-02-20T09:30:00.000Z",
+         *       "updated_at": "2026-02-21T16:05:00.000Z"
+         *     }
+         */
         WorkflowSummary: {
             created_by: string;
             /** @description Deleted workflows can be restored. */
@@ -3860,11 +4140,13 @@ export interface operations {
     listAuditRows: {
         parameters: {
             query?: {
+                /** @description The user who acted */
                 by?: string;
                 /** @description For example `run.cancel` */
                 action?: string;
                 /** @description The target of the action */
                 target?: string;
+                /** @description Maximum number of entries; 50 by default */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -4313,6 +4595,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "paused": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["KeyChangeRequest"];
             };
         };
@@ -4403,6 +4690,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "tools": [
+                 *         {
+                 *           "tool": "read_file",
+                 *           "digest": "6c1f…"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["AcceptRequest"];
             };
         };
@@ -4512,6 +4809,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "acme",
+                 *       "plan": "starter"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewOrganisationRequest"];
             };
         };
@@ -4539,6 +4842,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "plan": "starter"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlanRequest"];
             };
         };
@@ -4864,6 +5172,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "digest": "6c1f…",
+                 *       "comment": "fine"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ReviewRequest"];
             };
         };
@@ -4891,6 +5205,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "digest": "6c1f…",
+                 *       "comment": "ask before it mails customers"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ReviewRequest"];
             };
         };
@@ -4993,6 +5313,7 @@ export interface operations {
                 since?: components["schemas"]["Instant"];
                 /** @description Created before this instant. */
                 until?: components["schemas"]["Instant"];
+                /** @description The user who started it. */
                 created_by?: string;
                 /** @description `name=value`; a run must have all of several separated by commas. */
                 label?: string;
@@ -5213,6 +5534,7 @@ export interface operations {
             query?: {
                 /** @description Only events after this version of the run */
                 after?: number;
+                /** @description Maximum number of entries; 200 by default */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -5242,6 +5564,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the run */
                 run: string;
             };
             cookie?: never;
@@ -5442,6 +5765,7 @@ export interface operations {
                 status?: string;
                 /** @description What the path begins with: `each[3].` for the steps of an item */
                 prefix?: string;
+                /** @description Maximum number of entries; 100 by default */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -5647,6 +5971,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "user": "ann"
+                 *     }
+                 */
                 "application/json": components["schemas"]["LinkRequest"] | null;
             };
         };
@@ -5755,7 +6084,7 @@ export interface operations {
             };
         };
     };
-    removeSchedule: {
+    deleteSchedule: {
         parameters: {
             query?: never;
             header?: never;
@@ -6259,6 +6588,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "roles": [
+                 *         "operator",
+                 *         "finance"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["UserChangeRequest"];
             };
         };
@@ -6285,6 +6622,7 @@ export interface operations {
                 deleted?: boolean;
                 /** @description What each workflow has besides: `definition`, `graph` or both, separated by commas */
                 include?: string;
+                /** @description Maximum number of entries; 50 by default */
                 limit?: number;
                 /** @description `next` of the previous page */
                 cursor?: string;
@@ -6613,6 +6951,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "key": "acme"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PauseRequest"] | null;
             };
         };
@@ -6662,6 +7005,7 @@ export interface operations {
                 since?: components["schemas"]["Instant"];
                 /** @description Created before this instant. */
                 until?: components["schemas"]["Instant"];
+                /** @description The user who started it. */
                 created_by?: string;
                 /** @description `name=value`; a run must have all of several separated by commas. */
                 label?: string;
@@ -6742,6 +7086,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "wrong order"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CancelRequest"] | null;
             };
         };
@@ -6780,7 +7129,7 @@ export interface operations {
             };
         };
     };
-    addSchedule: {
+    createSchedule: {
         parameters: {
             query?: never;
             header?: never;
@@ -6792,6 +7141,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "cron": "0 8 * * 1-5",
+                 *       "timezone": "Europe/Paris",
+                 *       "input": {
+                 *         "name": "Ann"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewSchedule"];
             };
         };

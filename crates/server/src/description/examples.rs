@@ -1,6 +1,6 @@
 //! Examples for the requests and responses that a reader meets first.
 
-use super::operations;
+use super::{operations, schemas};
 use serde_json::{Value, json};
 
 const DEFINITION: &str = "name: hello\ntasks:\n  greet: {tool: echo, args: {text: \"Hello, {{input.name ?? 'world'}}!\"}}\n\
@@ -44,12 +44,121 @@ fn bodies() -> Vec<(&'static str, Value)> {
         ("updatePreferences", json!({"browser": ["gate_opened", "run_failed"]})),
         ("updateWorkflow", json!({"enabled": false})),
         ("pauseWorkflow", json!({"key": "acme"})),
+        ("updateKey", json!({"paused": true})),
+        ("acceptMcpTools", json!({"tools": [{"tool": "read_file", "digest": "6c1f…"}]})),
+        ("createOrganisation", json!({"name": "acme", "plan": "starter"})),
+        ("setPlan", json!({"plan": "starter"})),
+        ("acceptReview", json!({"digest": "6c1f…", "comment": "fine"})),
+        ("refuseReview", json!({"digest": "6c1f…", "comment": "ask before it mails customers"})),
+        ("createApprovalLink", json!({"user": "ann"})),
+        ("updateUser", json!({"roles": ["operator", "finance"]})),
+        ("resumeWorkflow", json!({"key": "acme"})),
+        ("cancelRunOfWorkflow", json!({"reason": "wrong order"})),
+        ("createSchedule", json!({"cron": "0 8 * * 1-5", "timezone": "Europe/Paris", "input": {"name": "Ann"}})),
         ("putRole", json!({"grants": ["workflow.read", "workflow.approve"]})),
+    ]
+}
+
+/// What responses consist of, by schema.
+fn returned() -> Vec<(&'static str, Value)> {
+    let run = json!({
+        "run_id": "run_01k3v6x0x8f7m2", "id": "run_01k3v6x0x8f7m2", "workflow_id": "wf_01k3v6wq4n9c1d", "workflow": "hello",
+        "workflow_version": 2, "status": "completed", "created_by": "ann", "created_at": "2026-02-22T10:00:00.000Z",
+        "started_at": "2026-02-22T10:00:00.002Z", "finished_at": "2026-02-22T10:00:00.009Z", "labels": {"team": "sales"},
+    });
+    let with = |more: Value| {
+        let mut all = run.clone();
+        let fields = more.as_object().into_iter().flatten();
+        fields.for_each(|(name, value)| all[name] = value.clone());
+        all
+    };
+    let step = json!({
+        "id": "step_01k3v6x0x8f7m2_Z3JlZXQ", "kind": "tool", "status": "success", "attempt": 1, "duration_ms": 3,
+        "started_at": "2026-02-22T10:00:00.003Z", "finished_at": "2026-02-22T10:00:00.006Z",
+        "input": {"tool": "echo", "args": {"text": "Hello, Ann!"}}, "output": {"body": {"text": "Hello, Ann!"}},
+        "error": null,
+    });
+    vec![
+        (
+            "Run",
+            with(json!({
+                "input": {"name": "Ann"}, "output": "Hello, Ann!", "error": null, "waiting_for": [],
+                "tasks": {"greet": step}, "generation": 0, "version": 4,
+            })),
+        ),
+        ("RunSummary", with(json!({"child": false}))),
+        ("Step", step.clone()),
+        (
+            "Triggered",
+            json!({
+                "run_id": "run_01k3v6x0x8f7m2", "workflow_id": "wf_01k3v6wq4n9c1d", "workflow": "hello",
+                "workflow_version": 2, "status": "running", "started_at": "2026-02-22T10:00:00.002Z",
+            }),
+        ),
+        (
+            "WorkflowSummary",
+            json!({
+                "id": "wf_01k3v6wq4n9c1d", "name": "hello", "trigger": "cron", "triggers": ["cron"], "task_count": 1,
+                "enabled": true, "paused": false, "version": 2, "labels": {"team": "sales"}, "created_by": "ann",
+                "inserted_at": "2026-02-20T09:30:00.000Z", "updated_at": "2026-02-21T16:05:00.000Z",
+            }),
+        ),
+        (
+            "Approval",
+            json!({
+                "id": "step_01k3v6x0x8f7m2_YXNr", "run_id": "run_01k3v6x0x8f7m2", "step": "ask", "workflow": "order",
+                "attempt": 1, "created_by": "ann", "kind": "approval", "mine": true, "since": "2026-02-22T10:00:01.000Z",
+                "until": "2026-02-24T10:00:01.000Z", "on_timeout": "deny", "digest": "6c1f…",
+                "asks": {"message": "Ship order 4711?", "approvers": ["finance"], "calls": [
+                    {"step": "ship", "kind": "tool", "tool": "ship_order", "input": {"order": 4711}},
+                ]},
+            }),
+        ),
+        (
+            "ScheduleSummary",
+            json!({
+                "id": "schedule_01k3v6z2", "workflow": "hello", "cron": "0 8 * * 1-5", "timezone": "Europe/Paris",
+                "next": ["2026-02-23T07:00:00.000Z"], "last": "2026-02-20T07:00:00.000Z",
+                "last_run_id": "run_01k3t2c0x8f7m2",
+            }),
+        ),
+        (
+            "Secret",
+            json!({
+                "id": "secret_01k3v6y8", "name": "PAY_KEY", "hosts": ["api.example.com"], "version": 2, "masked": true,
+                "sealed_with": "1f0c", "created_at": "2026-01-05T12:00:00.000Z",
+                "changed_at": "2026-02-05T12:00:00.000Z", "changed_by": "ann",
+            }),
+        ),
+        (
+            "User",
+            json!({
+                "id": "user_01k3v6p1", "name": "ann", "roles": ["operator"], "grants": [], "disabled": false,
+                "created_at": "2026-01-05T12:00:00.000Z", "created_by": "admin",
+            }),
+        ),
+        (
+            "Key",
+            json!({
+                "id": "key_01k3v6q9", "name": "ci", "user": "ann", "agent": false, "start": "sw_57hYnK", "paused": false,
+                "grants": ["workflow.read", "workflow.run"], "created_at": "2026-01-05T12:00:00.000Z", "created_by": "ann",
+            }),
+        ),
+        (
+            "Audit",
+            json!({
+                "id": 4711, "at": "2026-02-22T10:00:00.000Z", "by": "ann", "action": "run.cancel",
+                "target": "run_01k3v6x0x8f7m2", "detail": {"reason": "wrong order"}, "hash": "674dcee479115b78…",
+            }),
+        ),
     ]
 }
 
 pub fn add(api: &mut Value) {
     let bodies = bodies();
+    for (name, example) in returned() {
+        schemas(api)[name]["example"] = example;
+    }
     for (_, operation) in operations(api) {
         let id = operation["operationId"].as_str().unwrap_or_default().to_string();
         let example = bodies.iter().find(|(name, _)| *name == id).map(|(_, body)| body);
@@ -96,5 +205,25 @@ mod tests {
             seen += 1;
         }
         assert!(seen >= bodies().len(), "{seen}");
+        for (name, example) in returned() {
+            let reference = json!({"$ref": format!("#/components/schemas/{name}"), "components": components});
+            let schema = OwnSchema::compile(&reference).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+            let faults: Vec<_> = schema.faults(&example).map(|fault| fault.message).collect();
+            assert!(faults.is_empty(), "{name}: {faults:?}");
+        }
+    }
+
+    /// A body that a reader has to guess is not described.
+    #[test]
+    fn every_body_of_a_request_has_an_example() {
+        let mut api = description().clone();
+        for (name, operation) in operations(&mut api) {
+            for (kind, body) in
+                operation.get("requestBody").and_then(|body| body["content"].as_object()).into_iter().flatten()
+            {
+                let is_plain = kind != "application/json" && kind != "application/yaml";
+                assert!(is_plain || body.get("example").is_some(), "{name}: {kind}");
+            }
+        }
     }
 }

@@ -110,6 +110,21 @@ mod tests {
     }
 
     #[test]
+    fn every_parameter_says_what_it_is_and_no_text_has_a_link_of_the_code() {
+        let mut api = description().clone();
+        for (name, one) in operations(&mut api) {
+            for parameter in one.get("parameters").and_then(Value::as_array).into_iter().flatten() {
+                let about = parameter["description"].as_str().unwrap_or_default();
+                assert!(!about.is_empty(), "{name}: describe {}", parameter["name"]);
+            }
+        }
+        let text = description().to_string();
+        for link in ["](super::", "](crate::", "](Self::"] {
+            assert!(!text.contains(link), "{link}");
+        }
+    }
+
+    #[test]
     fn every_reference_leads_somewhere_and_every_schema_is_used() {
         let api = description();
         let text = api.to_string();

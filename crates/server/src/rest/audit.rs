@@ -36,11 +36,13 @@ pub fn router() -> OpenApiRouter<App> {
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
 struct AuditFilters {
+    /// The user who acted
     by: Option<String>,
     /// For example `run.cancel`
     action: Option<String>,
     /// The target of the action
     target: Option<String>,
+    /// Maximum number of entries; 50 by default
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// `next` of the previous page

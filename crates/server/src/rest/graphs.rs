@@ -45,7 +45,7 @@ async fn of_workflow(
 
 /// The graph of a run's version
 #[utoipa::path(get, path = "/api/v1/runs/{run}/graph", operation_id = "getRunGraph",
-    tag = "runs", params(("run" = String, Path)), responses(
+    tag = "runs", params(("run" = String, Path, description = "Id of the run")), responses(
     (status = 200, description = "Its steps and edges", body = Data<GraphView>), Problems))]
 async fn of_run(State(app): State<App>, Auth(caller): Auth, Path(run): Path<String>) -> Answer<Reply<Data<GraphView>>> {
     Ok(shown(&*app.engine.runs(&caller).definition(&run).await?))

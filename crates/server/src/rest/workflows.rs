@@ -51,6 +51,7 @@ struct Filters {
     deleted: Option<bool>,
     /// What each workflow has besides: `definition`, `graph` or both, separated by commas
     include: Option<String>,
+    /// Maximum number of entries; 50 by default
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// `next` of the previous page

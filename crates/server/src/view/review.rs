@@ -15,7 +15,7 @@ pub struct ReviewSummary {
     /// Its version; none for a proposal, which becomes a version when a person accepts it.
     #[serde(default)]
     pub version: Option<u32>,
-    /// `unreviewed`, `proposed`, `accepted` or `refused`.
+    #[schema(value_type = super::ReviewState)]
     pub state: String,
     /// The user whose key wrote it.
     pub written_by: String,
@@ -91,6 +91,7 @@ pub struct UsesView {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SimulationView {
     /// How it ended.
+    #[schema(value_type = super::RehearsalStatus)]
     pub status: String,
     /// What was called or asked, in order.
     pub steps: Vec<String>,

@@ -86,6 +86,7 @@ pub struct RunFilters {
     /// Created before this instant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Instant>,
+    /// The user who started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
     /// `name=value`; a run must have all of several separated by commas.
@@ -127,7 +128,7 @@ impl From<RunFilters> for engine::RunFilters {
     }
 }
 
-/// A run that was just started: the fields of a [`Run`](super::Run) that are known at once, under the same names.
+/// A run that was just started: the fields of a `Run` that are known at once, under the same names.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Triggered {
     pub run_id: String,

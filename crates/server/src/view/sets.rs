@@ -91,6 +91,30 @@ set! {
     /// to another tool.
     WorkflowToolStanding { Accepted, Unreviewed, Refused, Held }
 }
+set! {
+    /// `unreviewed` and `proposed` await a person: a version that is current, and one that is not.
+    ReviewState { Unreviewed, Proposed, Accepted, Refused }
+}
+set! {
+    /// How a run on virtual time ended; `unfinished` if it took too many events.
+    RehearsalStatus { Completed, Failed, Cancelled, Timeout, Unfinished }
+}
+set! {
+    /// What happens at a time of a schedule while the run of an earlier time is unfinished.
+    Overlap { Allow, Skip, Cancel }
+}
+set! {
+    /// What happens to times that were missed.
+    CatchUp { None, Last, All }
+}
+set! {
+    /// What happens to a time that a clock change skips.
+    SkippedTime { Run, Skip }
+}
+set! {
+    /// What happens to a time that a clock change repeats.
+    RepeatedTime { Once, Twice }
+}
 set! { DatabaseScheme { Postgres, Sqlite } }
 set! { FinishStatus { Success, Failed } }
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Workflows, their versions and their triggers.
 
-use super::{Dialect, GraphView, Instant, Page, StepKind, TriggerKind};
+use super::{CatchUp, Dialect, GraphView, Instant, Overlap, Page, RepeatedTime, SkippedTime, StepKind, TriggerKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use stepwell_core::definition::Trigger;
@@ -255,17 +255,21 @@ pub struct NewSchedule {
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     #[schema(value_type = serde_json::Value, required = false)]
     pub input: serde_json::Value,
-    /// While the run of an earlier time is unfinished: `allow` (the default), `skip` or `cancel`.
+    /// While the run of an earlier time is unfinished; `allow` if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Overlap, required = false)]
     pub overlap: Option<String>,
-    /// What to do with missed times: `none`, `last` (the default) or `all`.
+    /// What to do with missed times; `last` if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = CatchUp, required = false)]
     pub catch_up: Option<String>,
-    /// What to do with a time that a clock change skips: `run` (the default) or `skip`.
+    /// What to do with a time that a clock change skips; `run` if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = SkippedTime, required = false)]
     pub when_skipped: Option<String>,
-    /// What to do with a time that occurs twice: `once` or `twice`.
+    /// What to do with a time that occurs twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = RepeatedTime, required = false)]
     pub when_repeated: Option<String>,
 }
 

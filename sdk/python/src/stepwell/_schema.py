@@ -837,7 +837,7 @@ class _Started(TypedDict):
 
 
 class Started(_Started, total=False):
-    """A run that was just started: the fields of a [`Run`](super::Run) that are known at once, under the same names."""
+    """A run that was just started: the fields of a `Run` that are known at once, under the same names."""
 
     #: When a scheduled run begins.
     scheduled_for: Instant

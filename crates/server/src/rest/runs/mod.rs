@@ -116,6 +116,7 @@ struct EventParams {
     /// Only events after this version of the run
     #[param(minimum = 0)]
     after: Option<i64>,
+    /// Maximum number of entries; 200 by default
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// `next` of the previous page

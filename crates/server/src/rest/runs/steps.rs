@@ -26,6 +26,7 @@ struct StepFilters {
     status: Option<String>,
     /// What the path begins with: `each[3].` for the steps of an item
     prefix: Option<String>,
+    /// Maximum number of entries; 100 by default
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
     /// `next` of the previous page
