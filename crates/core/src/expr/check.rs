@@ -3,7 +3,7 @@
 
 use super::decimal::Operation;
 use super::functions::types::{self, Types};
-use super::functions::{Function, literal_fault};
+use super::functions::{Function, literal_fault, number_fault};
 use super::{Expr, Literal, Node, NodeIx, Span, SyntaxError};
 
 /// The types a node may have. All, if they depend on the data.
@@ -46,8 +46,12 @@ pub fn arguments(expr: &Expr, function: Function, arguments: &[NodeIx], at: Span
         return Err(SyntaxError::new(at, format!("`{name}` needs {needs}, but got {got}")));
     }
     for (position, ix) in arguments.iter().enumerate() {
-        let Node::Literal(Literal::Text(text)) = expr.node(*ix) else { continue };
-        if let Some((message, hint)) = literal_fault(function, position, text) {
+        let fault = match expr.node(*ix) {
+            Node::Literal(Literal::Text(text)) => literal_fault(function, position, text),
+            Node::Literal(Literal::Number(number, ..)) => number_fault(function, position, number),
+            _ => None,
+        };
+        if let Some((message, hint)) = fault {
             let error = SyntaxError::new(at, message);
             return Err(match hint {
                 Some(hint) => error.hint(hint),

@@ -76,6 +76,11 @@ pub enum Missing {
         "{{{{{path}}}}} makes a segment of the URL `{segment}`, which leads to another path; write {{{{raw(\u{2026})}}}} to allow it"
     )]
     Segment { path: String, segment: String },
+    /// A value would make a request go to another host.
+    #[error(
+        "{{{{{path}}}}} puts {found:?} into the host of the URL, which leads elsewhere; write {{{{raw(\u{2026})}}}} to allow it"
+    )]
+    Host { path: String, found: char },
     #[error("the result exceeds {limit}")]
     TooLarge { limit: &'static str },
 }

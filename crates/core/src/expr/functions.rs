@@ -42,7 +42,7 @@ use super::number::{self, Num};
 use super::value::{Bounded, View};
 use super::{Missing, Percent, Span, Val};
 use crate::value::VALUE_WEIGHT;
-use serde_json::Value;
+use serde_json::{Number, Value};
 use std::cmp::Ordering;
 use std::fmt::Write;
 
@@ -288,6 +288,12 @@ pub(super) fn literal_fault(function: Function, position: usize, literal: &str) 
         }
         _ => None,
     }
+}
+
+/// What is wrong with a number that is written as an argument.
+pub(super) fn number_fault(function: Function, position: usize, literal: &Number) -> Option<(String, Option<String>)> {
+    let wrong = function == Function::Round && position == 1 && text::digits(Num::of(literal)).is_none();
+    wrong.then(|| (format!("`round` needs {}", text::DIGITS), None))
 }
 
 const EMPTY: CallError = CallError::Type { needs: "a list with items", got: "an empty list" };

@@ -1,6 +1,6 @@
 //! Fills the holes of a template with a run's data, and the slots of the result with secrets.
 
-use super::url::{Filled, check_segment};
+use super::url::{Filled, Inserted};
 use super::{HoleIx, Node, Part, Template, push_pointer};
 use crate::expr::{Bounded, Dotted, Expr, Found, Missing, Names, Path, Percent, Segment, Val};
 use crate::value::VALUE_WEIGHT;
@@ -236,15 +236,14 @@ impl<'a> Resolver<'a> {
                     continue;
                 }
             }
-            if filled.is_some() {
-                in_url.push((start, text.len(), ix));
+            if let Some(filled) = filled {
+                let source = self.template.holes[ix.0].expr.source();
+                in_url.push(Inserted { filled, start, end: text.len(), source });
             }
         }
         self.spend(text.len())?;
         let text = String::from(text);
-        for (start, end, ix) in in_url {
-            check_segment(&text, start, end, self.template.holes[ix.0].expr.source())?;
-        }
+        in_url.iter().try_for_each(|inserted| inserted.check(&text))?;
         Ok(text.into())
     }
 

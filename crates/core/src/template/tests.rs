@@ -292,6 +292,23 @@ fn a_url_that_is_one_hole_and_raw_values_stay_whole_and_nothing_is_encoded_twice
 }
 
 #[test]
+fn a_value_in_the_host_of_a_url_cannot_lead_to_another_host_or_path() {
+    check_url("http://{{id}}.a.test/x", json!("eu"), "http://eu.a.test/x");
+    check_url("http://{{id}}", json!("[::1]:80"), "http://[::1]:80");
+    check_url("http://{{raw(id)}}/x", json!("b.test/v1"), "http://b.test/v1/x");
+    check_url("{{base}}/x", json!(0), "http://a.test/v1/x");
+    for (id, found) in
+        [("evil.test/", "/"), ("evil.test?", "?"), ("evil.test#", "#"), ("a@evil.test", "@"), ("evil.test\\", "\\\\")]
+    {
+        let message = format!(
+            "{{{{id}}}} puts '{found}' into the host of the URL, which leads elsewhere; write {{{{raw(…)}}}} to allow it"
+        );
+        check_url("http://{{id}}.a.test/x", json!(id), &message);
+        check_url("http://user:{{id}}@a.test/x", json!(id), &message);
+    }
+}
+
+#[test]
 fn a_value_cannot_climb_in_the_path_of_a_url() {
     let climbs = |source: &str, segment: &str| {
         format!(

@@ -3,6 +3,7 @@
 use super::{CallError, Outcome, text};
 use crate::expr::Val;
 use crate::expr::decimal::{self, CalculationError, Rounding};
+use crate::expr::number::Num;
 use crate::expr::value::{Bounded, View};
 use crate::value::VALUE_WEIGHT;
 use ::base64::Engine;
@@ -13,6 +14,7 @@ use std::fmt::Write;
 
 /// Digits after the point that `round` can keep.
 const MAX_DIGITS: i64 = 30;
+pub const DIGITS: &str = "from 0 to 30 digits";
 
 pub fn split<'a>(whole: &str, separator: &str) -> Outcome<'a> {
     not_empty(separator, "a separator that is not empty")?;
@@ -57,16 +59,21 @@ pub fn sha256<'a>(value: &Val<'_>) -> Outcome<'a> {
     Ok(out.into())
 }
 
+/// How many digits after the point a number asks for, if `round` can keep them.
+pub fn digits(number: Num) -> Option<u32> {
+    let digits = number.whole().filter(|digits| (0..=MAX_DIGITS).contains(digits))?;
+    u32::try_from(digits).ok()
+}
+
 pub fn round<'a>(arguments: &[Val<'_>]) -> Outcome<'a> {
     let Some(View::Number(number)) = arguments.first().map(Val::view) else {
-        return super::wrong_type("a number", &Val::Null);
+        return super::wrong_type("a number", arguments.first().unwrap_or(&Val::Null));
     };
     let digits = match arguments.get(1).map(Val::view) {
-        Some(View::Number(digits)) => digits.whole().filter(|digits| (0..=MAX_DIGITS).contains(digits)),
+        Some(View::Number(number)) => digits(number),
         _ => Some(0),
     };
-    let digits = digits.and_then(|digits| u32::try_from(digits).ok());
-    let digits = digits.ok_or(CallError::Type { needs: "from 0 to 30 digits", got: "another number" })?;
+    let digits = digits.ok_or(CallError::Type { needs: DIGITS, got: "another number" })?;
     Ok(Val::number(decimal::round(number, digits, Rounding::Nearest)?))
 }
 

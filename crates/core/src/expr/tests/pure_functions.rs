@@ -112,6 +112,7 @@ fn a_call_that_can_never_work_is_refused() {
         "date('soon')",
         "»date('soon')«: `date` needs a time such as 2026-02-22T10:00:00Z, or milliseconds since 1970",
     );
+    check("round(a, 31)", "»round(a, 31)«: `round` needs from 0 to 30 digits");
     check("date(a, 'tomorrow')", "»date(a, 'tomorrow')«: `date` needs a duration such as '3d' or '-2h30m'");
     check("date(a, null, '%!')", "»date(a, null, '%!')«: `date` needs a format such as '%Y-%m-%d'");
     check(
