@@ -4,7 +4,6 @@ use crate::draft::{Draft, Place};
 use crate::fault::Fault;
 use crate::fields::{Field, Fields, quoted};
 use crate::source::{Node, Value};
-use crate::values::Unit;
 use crate::{code, flow, graph, tasks, trigger, vars};
 use std::collections::BTreeMap;
 use stepwell_core::definition::{Concurrency, Definition, WhenFull};
@@ -24,7 +23,7 @@ pub fn read<'d>(draft: &mut Draft<'d>, mut fields: Fields<'d>, root: &'d Node) -
     let description = description(draft, &mut fields);
     let triggers = trigger::read(draft, &mut fields);
     let max_duration = max_duration(draft, &mut fields);
-    let retention = fields.take("retention").and_then(|field| draft.duration(&field, Unit::Seconds));
+    let retention = fields.take("retention").and_then(|field| draft.lasting(&field));
     let concurrency = fields.take("concurrency").and_then(|field| concurrency(draft, &field));
     let input_schema = fields.take("input_schema").inspect(|field| check_schema(draft, field));
     let enabled = draft.flag(&mut fields, "enabled", true);
@@ -159,7 +158,7 @@ fn description<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Option<Str
 
 fn max_duration<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>) -> Millis {
     let field = fields.take_one(&["max_duration", "max_duration_seconds"], draft);
-    let length = field.and_then(|(_, field)| draft.positive_duration(&field, Unit::Seconds));
+    let length = field.and_then(|(_, field)| draft.positive_lasting(&field));
     length.unwrap_or(limits::DEFAULT_MAX_DURATION)
 }
 

@@ -43,15 +43,56 @@ impl Lasts {
     }
 }
 
+/// A longer one that is written as a number of whole thousands was probably meant in milliseconds.
+const LONGEST_PLAUSIBLE: Millis = Millis(10 * Millis::DAY.0);
+
+/// Whether a number of seconds was probably meant in milliseconds. Whole days up to a year, such as 2592000, are usual.
+fn is_rather_millis(found: Millis) -> bool {
+    let whole_days = found.0.is_multiple_of(Millis::DAY.0) && found.0 <= 366 * Millis::DAY.0;
+    found > LONGEST_PLAUSIBLE && found.0.is_multiple_of(1_000_000) && !whole_days
+}
+
 impl<'d> Draft<'d> {
     /// A duration of at least a millisecond. A bare number that was probably meant in another unit gets a warning.
     pub fn timeout(&mut self, field: &Field<'d>, unit: Unit, lasts: Lasts) -> Option<Millis> {
-        let found = self.positive_duration(field, unit)?;
+        let found = self.duration(field, unit)?;
+        self.positive(field, found)?;
         let (least, most) = lasts.plausible();
         // 86400 and 604800 are a day and a week, in seconds.
         let odd = lasts == Lasts::Answer && found < Millis::from_secs(3_600) && !found.0.is_multiple_of(1_000);
-        if found > most || ((found < least || odd) && unit == Unit::Millis) {
+        let suspicious = match unit {
+            Unit::Millis => found < least || odd,
+            Unit::Seconds => is_rather_millis(found),
+        };
+        if found > most || suspicious {
             self.warn_of_unit(field, found, unit);
+        }
+        Some(found)
+    }
+
+    /// How long something lasts, such as a sleep. A bare number is in seconds, and gets a warning if it was probably
+    /// meant in milliseconds.
+    pub fn lasting(&mut self, field: &Field<'d>) -> Option<Millis> {
+        let found = self.duration(field, Unit::Seconds)?;
+        if is_rather_millis(found) {
+            self.warn_of_unit(field, found, Unit::Seconds);
+        }
+        Some(found)
+    }
+
+    /// The same for something that takes time at all, such as a run.
+    pub fn positive_lasting(&mut self, field: &Field<'d>) -> Option<Millis> {
+        let found = self.lasting(field)?;
+        self.positive(field, found)
+    }
+
+    /// The pause before a retry, where a bare number such as 500 or 30000 was probably meant in milliseconds.
+    pub fn pause(&mut self, field: &Field<'d>) -> Option<Millis> {
+        let found = self.duration(field, Unit::Seconds)?;
+        let seconds = found.0 / 1_000;
+        let is_round = seconds.is_multiple_of(3_600) || seconds.is_multiple_of(60) && seconds <= 3_600;
+        if seconds >= 500 && seconds.is_multiple_of(100) && !is_round {
+            self.warn_of_unit(field, found, Unit::Seconds);
         }
         Some(found)
     }
@@ -178,9 +219,7 @@ impl<'d> Draft<'d> {
         self.fault(place, Fault::new(code::BAD_DURATION, message));
     }
 
-    /// A duration of at least a millisecond.
-    pub fn positive_duration(&mut self, field: &Field<'d>, unit: Unit) -> Option<Millis> {
-        let found = self.duration(field, unit)?;
+    fn positive(&mut self, field: &Field<'d>, found: Millis) -> Option<Millis> {
         if found == Millis(0) {
             self.fault(&field.place, Fault::new(code::BAD_DURATION, "this must be longer than zero"));
             return None;

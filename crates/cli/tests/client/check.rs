@@ -23,6 +23,7 @@ fn faults_in_code_point_into_the_document() {
     found.says("return a +* 2").says("[bad-code]");
     let fault = place.stepwell(&["check", &file, "--json"]).expect(2).json()["faults"][0].clone();
     assert_eq!((fault["line"].as_u64(), fault["code"].as_str()), (Some(8), Some("bad-code")));
+    assert_eq!((&fault["path"], &fault["pointer"]), (&"tasks.sum.javascript".into(), &"/tasks/sum/javascript".into()));
     // The server says the same.
     let served = Served::on(place, "127.0.0.1:0");
     let text = CODE.replace("name: code\n", "name: code\nlabels: {a: b}\n");
@@ -38,12 +39,12 @@ fn what_a_definition_uses_and_a_server_does_not_have_is_a_warning() {
     let found = served.run(&["check", &file]).expect(0);
     let expected = [
         "uses.yaml: ok: uses (tasks, 4 steps)",
-        "uses.yaml:3:16: warning: call: there is no tool `ehco`; did you mean `echo`?",
-        "uses.yaml:4:21: warning: child: there is no workflow \"chian\"; did you mean \"chain\"?",
-        "uses.yaml:5:30: warning: look: there is no connection",
+        "uses.yaml:3:16: warning: tasks.call.tool: there is no tool `ehco`; did you mean `echo`?",
+        "uses.yaml:4:21: warning: tasks.child.workflow: there is no workflow \"chian\"; did you mean \"chain\"?",
+        "uses.yaml:5:30: warning: tasks.look.query.connection: there is no connection",
         "uses.yaml:5:4",
-        "warning: look: the statement has a parameter `:town`",
-        "uses.yaml:6:26: warning: saved: there is no saved query \"late\"",
+        "warning: tasks.look.query.sql: the statement has a parameter `:town`",
+        "uses.yaml:6:26: warning: tasks.saved.query.saved: there is no saved query \"late\"",
         "[missing-here]",
     ];
     expected.iter().for_each(|part| assert!(found.out.contains(part), "no {part} in {}", found.out));

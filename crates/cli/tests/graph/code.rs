@@ -75,14 +75,16 @@ fn code_that_cannot_be_read_is_refused_with_its_step_line_and_column() {
     let body = json!({"odd": {"javascript": "let a = ;"}, "fine": {"javascript": "return 1"}});
     let each = json!({"for_each": "{{input.list}}", "tasks": body});
     let nested = json!({"name": "nested", "tasks": {"each": each, "other": {"javascript": "return ("}}});
-    for (definition, paths) in [(bad, vec![("js", "(2:")]), (nested, vec![("other", ""), ("each.odd", "(1:9)")])] {
+    let (inner, other) = ("tasks.each.tasks.odd.javascript", "tasks.other.javascript");
+    let of_nested = vec![(other, ""), (inner, "(1:9)")];
+    for (definition, paths) in [(bad, vec![("nodes[1].nodeConfig.code", "(2:")]), (nested, of_nested)] {
         let test_run = json!({"definition": definition});
         for (path, body) in [("workflows", &definition), ("check", &definition), ("test-runs", &test_run)] {
             let problem = server.api.post(&format!("/api/v1/{path}"), body).refused(422, "invalid-definition");
             let errors = problem["errors"].as_array().unwrap();
             assert_eq!(errors.len(), paths.len(), "{problem:#}");
-            for (step, place) in &paths {
-                let error = errors.iter().find(|error| error["path"] == *step).unwrap();
+            for (path, place) in &paths {
+                let error = errors.iter().find(|error| error["path"] == *path).unwrap();
                 assert_eq!(error["code"], "bad-code");
                 let message = error["message"].as_str().unwrap();
                 assert!(message.starts_with("SyntaxError: ") && message.contains(place), "{message}");

@@ -447,7 +447,8 @@ fn word_of(word: &str, given: &Json) -> Json {
             cron(given).map_or_else(|| given.clone(), |cron| json!({"cron": cron}))
         }
         word if word.split_whitespace().count() == 5 => json!({"cron": word}),
-        _ => "webhook".into(),
+        // A misspelt word is that word; any other is an event of another system.
+        word => nearest(word, ["api", "manual"]).unwrap_or("webhook").into(),
     }
 }
 

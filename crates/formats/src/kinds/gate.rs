@@ -117,7 +117,7 @@ fn escalation<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, gate: &mut Gat
             draft.fault(&field.place, fault);
         }
         Some(field) => {
-            gate.escalate_after = draft.positive_duration(&field, Unit::Seconds);
+            gate.escalate_after = draft.positive_lasting(&field);
             if gate.escalate_after.zip(gate.timeout).is_some_and(|(after, timeout)| after >= timeout) {
                 let fault = Fault::new(code::NOT_ALLOWED, "the gate times out before it escalates");
                 draft.fault(&field.place, fault.hint("make it shorter than `timeout`"));

@@ -101,9 +101,9 @@ fn read_policy<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, retry: &mut R
         retry.attempts = n;
     }
     let first_field = fields.take_one(&["first", "delay"], draft);
-    let first = first_field.as_ref().and_then(|(_, field)| draft.duration(field, Unit::Seconds));
+    let first = first_field.as_ref().and_then(|(_, field)| draft.pause(field));
     let cap_field = fields.take_one(&["cap", "max"], draft);
-    let cap = cap_field.as_ref().and_then(|(_, field)| draft.duration(field, Unit::Seconds));
+    let cap = cap_field.as_ref().and_then(|(_, field)| draft.pause(field));
     let backoff = fields.take("backoff");
     match backoff.as_ref().map(|field| &field.node.value) {
         Some(Value::String(text)) if text == "fixed" => no_effect(draft, cap_field, "`backoff: fixed`"),
@@ -121,7 +121,7 @@ fn read_policy<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, retry: &mut R
         Some((_, Value::String(text))) if text == "exponential" => retry.backoff = exponential,
         Some((_, Value::String(text))) if text == "fixed" => retry.backoff = Backoff::Fixed(start),
         Some((field, Value::List(items))) if !items.is_empty() && items.len() <= limits::MAX_ATTEMPTS as usize => {
-            let pauses = draft.items(field).iter().filter_map(|item| draft.duration(item, Unit::Seconds)).collect();
+            let pauses = draft.items(field).iter().filter_map(|item| draft.pause(item)).collect();
             retry.backoff = Backoff::List(pauses);
         }
         Some((field, _)) => {

@@ -11,20 +11,12 @@ use stepwell_core::graph::{Kind, Sleep};
 use stepwell_core::template::Template;
 use stepwell_core::time::{Millis, Time};
 
-/// A longer sleep that is written as a number of whole thousands was probably meant in milliseconds.
-const LONGEST_PLAUSIBLE: Millis = Millis(10 * Millis::DAY.0);
-
 /// `sleep: "3d"`, a number of seconds or a template; or `until:` a time.
 pub fn sleep<'d>(draft: &mut Draft<'d>, fields: &mut Fields<'d>, rules: &Rules) -> ParsedKind<'d> {
     let sleep = match (fields.take("sleep"), fields.take("until")) {
         (Some(field), _) => match &field.node.value {
             Value::String(text) if text.contains("{{") => draft.template(&field, rules.grammar).map(Sleep::ForValue),
-            _ => draft.duration(&field, Unit::Seconds).map(|length| {
-                if length > LONGEST_PLAUSIBLE && length.0.is_multiple_of(1_000_000) {
-                    draft.warn_of_unit(&field, length, Unit::Seconds);
-                }
-                Sleep::For(length)
-            }),
+            _ => draft.lasting(&field).map(Sleep::For),
         },
         (None, Some(field)) => until(draft, &field, rules).map(Sleep::Until),
         (None, None) => None,

@@ -1,7 +1,7 @@
 //! First guesses at definitions, as models write them in many dialects of others. What the faults say is applied as a
 //! program would: each fault's `fix`, again until there is none.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use stepwell_formats::{Fix, check_value, document};
 
 const FILES: [(&str, &str); 5] = [
@@ -33,6 +33,17 @@ fn corrected(mut document: Value) -> Option<Value> {
         *document.pointer_mut(path)? = value.clone();
     }
     (!fixes.is_empty()).then_some(document)
+}
+
+#[test]
+fn a_misspelt_trigger_is_corrected_to_the_word_that_its_hint_names() {
+    let check = |written: &str, expected: &str| {
+        let definition = json!({"name": "x", "trigger": written, "tasks": {"a": {"tool": "echo"}}});
+        assert_eq!(corrected(definition).unwrap()["trigger"], expected, "{written}");
+    };
+    check("manuel", "manual");
+    check("apii", "api");
+    check("push", "webhook");
 }
 
 #[test]
