@@ -6,6 +6,7 @@ type Started = operations["triggerWorkflow"]["responses"][201]["content"]["appli
 
 export function label(status: Schemas["RunStatus"]): string {
   switch (status) {
+    case "scheduled":
     case "queued":
     case "running":
     case "paused":

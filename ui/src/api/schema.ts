@@ -1663,7 +1663,7 @@ export interface components {
             writers: components["schemas"]["AnchorWriter"][];
         };
         /** @description The heads of the audit trail at some time, with a signature. As a line of JSON it is for `doctor --anchor`. */
-        Anchor: {
+        AuditAnchor: {
             anchor: components["schemas"]["AnchorHeads"];
             /** @description HMAC over `anchor`, in hexadecimal. */
             signature: string;
@@ -1964,8 +1964,8 @@ export interface components {
             write: boolean;
         };
         /** @description A response: the result is in `data`. */
-        Data_Anchor: {
-            data: components["schemas"]["Anchor"];
+        Data_AuditAnchor: {
+            data: components["schemas"]["AuditAnchor"];
         };
         /** @description A response: the result is in `data`. */
         Data_Approval: {
@@ -4183,7 +4183,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Data_Anchor"];
+                    "application/json": components["schemas"]["Data_AuditAnchor"];
                 };
             };
         };
