@@ -130,8 +130,12 @@ async fn whatever_an_agent_tries_its_calls_end_held() {
     let offered = with(paying("offered"), "expose_as_tool", json!(true));
     define(&harness, &agent, &with(offered, "trigger", json!([{"cron": "* * * * *"}]))).await;
     harness.pass(200).await;
+    // One that it adds with a call fires no more than one that it wrote.
+    harness.engine.workflows(&agent).add_schedule("offered", &json!({"cron": "* * * * *"})).await.unwrap();
+    harness.pass(200).await;
     let schedules = harness.engine.workflows(&harness.admin).schedule("offered").await.unwrap();
-    assert!(schedules[0].next.is_empty() && schedules[0].last_run.is_none(), "{schedules:?}");
+    let idle = schedules.iter().all(|schedule| schedule.next.is_empty() && schedule.last_run.is_none());
+    assert!(schedules.len() == 2 && idle, "{schedules:?}");
     assert!(harness.engine.workflows(&agent).exposed().await.unwrap().is_empty());
     // Nothing but the code of one step has run.
     let mut called = harness.called();
