@@ -108,6 +108,20 @@ test("the list of runs says why one failed, and keeps filters under a name", asy
   await page.waitForURL(/created_by=admin/);
 });
 
+test("the list of runs fits a phone, with few filters at first", async () => {
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.goto(`${server.url}/runs`);
+  await page.locator('a[href^="/runs/run_"]').first().waitFor();
+  assert.equal(await page.getByLabel("Started by").isVisible(), false);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  assert.ok(wide <= 0, `${wide} pixels too wide`);
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole("button", { name: "More filters" }).click();
+  await page.getByLabel("Started by").waitFor();
+  await shot(page, "runs-phone");
+  await page.setViewportSize({ width: 1440, height: 900 });
+});
+
 test("who may only read is offered nothing else", async () => {
   await ask(server, "/users", { method: "POST", body: JSON.stringify({ name: "reader", grants: ["workflow.read"] }) });
   const { data } = (await ask(server, "/sign-in-links?user=reader", { method: "POST" })) as { data: { url: string } };

@@ -10,6 +10,9 @@ interface Props {
   workflows: string[];
 }
 
+/** Shown on phones too. */
+const ALWAYS = ["status", "workflow"];
+
 const GROUPS: [string, string][] = [
   ["running,queued,paused,scheduled", "not finished"],
   ["failed,timeout", "failed or timed out"],
@@ -17,13 +20,18 @@ const GROUPS: [string, string][] = [
 
 export function RunFilters({ filter, onChange, workflows }: Props) {
   const id = useId();
+  // On a phone a filter that is set is never hidden.
+  const [open, setOpen] = useState(() => Object.keys(filter).some((name) => !ALWAYS.includes(name)));
   const set = (name: keyof RunFilter, value: string | boolean) => {
     const next: RunFilter = { ...filter, [name]: value };
     if (value === "" || value === false) delete next[name];
     onChange(next);
   };
   return (
-    <search className="filters">
+    <search className="filters run-filters" data-open={open}>
+      <button type="button" className="filters-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {open ? "Fewer filters" : "More filters"}
+      </button>
       <div className="field">
         <label htmlFor={`${id}s`}>Status</label>
         <select id={`${id}s`} value={filter.status ?? ""} onChange={(event) => set("status", event.target.value)}>

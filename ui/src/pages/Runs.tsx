@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { type RunFilter, type RunSummary, run, workflows } from "../api/queries";
 import { BulkActions } from "../components/BulkActions";
 import { Loading } from "../components/Loading";
@@ -13,10 +13,15 @@ import { Trouble } from "../components/Trouble";
 import { useMay } from "../lib/rights";
 import { duration, ORDERS, type Order, sorted } from "../lib/runFilters";
 import { tone } from "../lib/status";
+import { useFill } from "../lib/useFill";
 import { useRunList } from "../lib/useRunList";
+import { useWide } from "../lib/useWide";
 import "../styles/runs.css";
 
 const ROW = 46;
+/** Room for the foot of the list, and on phones for the navigation below it. */
+const BELOW = 80;
+const BELOW_ON_PHONES = 150;
 
 export default function Runs() {
   const search = useSearch({ from: "/runs" });
@@ -55,7 +60,7 @@ export default function Runs() {
 }
 
 function Rows({ runs: loaded, hasMore, more }: { runs: RunSummary[]; hasMore: boolean; more: () => void }) {
-  const box = useRef<HTMLDivElement>(null);
+  const box = useFill(320, useWide() ? BELOW : BELOW_ON_PHONES);
   const [order, setOrder] = useState<Order>("newest");
   const runs = useMemo(() => sorted(loaded, order, Date.now()), [loaded, order]);
   const longest = useMemo(() => {
