@@ -126,6 +126,33 @@ test("saving second is detected, and nothing is lost", async () => {
   assert.match(await source("my-workflow"), /approval/);
 });
 
+test("after a drag the view stays where it is, and the position is saved", async () => {
+  const placed = {
+    name: "placed",
+    nodes: [
+      { nodeID: "a", nodeType: "start", nodeConfig: {}, position: { x: 0, y: 0 } },
+      { nodeID: "b", nodeType: "tool", nodeConfig: { tool: "now" }, position: { x: 0, y: 160 } },
+    ],
+    edges: [{ source: "a", target: "b" }],
+  };
+  await ask(server, "/workflows/placed", { method: "PUT", body: JSON.stringify(placed) });
+  await page.goto(`${server.url}/workflows/placed/edit`);
+  await node("b").waitFor();
+  await page.waitForTimeout(500);
+  const view = () => page.locator(".react-flow__viewport").evaluate((one) => (one as HTMLElement).style.transform);
+  const before = await view();
+  const box = await node("b").boundingBox();
+  assert.ok(box);
+  await page.mouse.move(box.x + box.width / 2, box.y + 14);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2 + 120, box.y + 54, { steps: 8 });
+  await page.mouse.up();
+  await page.waitForTimeout(600);
+  assert.equal(await view(), before);
+  const after = await node("b").boundingBox();
+  assert.ok(after && after.x > box.x + 60, "it stays where it was dropped");
+});
+
 test("500 steps stay interactive", async () => {
   const steps = Array.from(
     { length: 500 },

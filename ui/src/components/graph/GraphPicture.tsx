@@ -9,6 +9,7 @@ import {
   type NodeProps,
   Position,
   ReactFlow,
+  type Viewport,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import "../../styles/graph.css";
@@ -97,6 +98,7 @@ export default function GraphPicture(props: PictureProps) {
 
 function Picture({ graph, boxes, folded, changes, waits, over, selected, onSelect }: Drawn) {
   const { dark } = useTheme();
+  const large = graph.nodes.length > MANY;
   const scopes = useMemo(() => new Set(graph.nodes.map((node) => node.parent)), [graph]);
   const warm = useMemo(() => {
     const paths = graph.nodes.filter((_, at) => scopes.has(at)).map((node) => node.path);
@@ -142,15 +144,17 @@ function Picture({ graph, boxes, folded, changes, waits, over, selected, onSelec
       edges={edges}
       nodeTypes={TYPES}
       colorMode={dark ? "dark" : "light"}
-      fitView
-      fitViewOptions={{ maxZoom: 1.1, minZoom: graph.nodes.length > MANY ? 0.4 : 0.1, padding: 0.12 }}
+      fitView={!large}
+      fitViewOptions={{ maxZoom: 1.1, minZoom: 0.1, padding: 0.12 }}
+      // A large graph opens at a step: its middle may be empty, and then nothing would be drawn to be fitted.
+      {...(large ? { defaultViewport: viewOn(telling(graph, folded, selected), graph, boxes) } : {})}
       minZoom={0.05}
       nodesDraggable={false}
       nodesConnectable={false}
       nodesFocusable={false}
       edgesFocusable={false}
       elementsSelectable={false}
-      onlyRenderVisibleElements={graph.nodes.length > MANY}
+      onlyRenderVisibleElements={large}
       preventScrolling={false}
       zoomOnScroll={false}
       panOnScroll={false}
@@ -159,6 +163,26 @@ function Picture({ graph, boxes, folded, changes, waits, over, selected, onSelec
       <Controls showInteractive={false} />
     </ReactFlow>
   );
+}
+
+/** The step that is shown first: the open one, one that failed or waits, or the first. */
+function telling(graph: Graph, folded: Map<string, Folded> | undefined, selected: string | undefined): string {
+  const paths = graph.nodes.map((node) => node.path);
+  if (selected !== undefined && paths.includes(selected)) return selected;
+  const is = (wanted: string) => paths.find((path) => tone(folded?.get(path)?.status ?? "") === wanted);
+  return is("bad") ?? is("wait") ?? is("busy") ?? paths[0] ?? "";
+}
+
+/** A view with this step in its upper part, for a pane of any size. */
+function viewOn(path: string, graph: Graph, boxes: Boxes): Viewport {
+  const zoom = 0.6;
+  let [x, y] = [(boxes.get(path)?.width ?? 0) / 2, 0];
+  for (let at = graph.nodes.findIndex((node) => node.path === path); at >= 0; at = graph.nodes[at]?.parent ?? -1) {
+    const box = boxes.get(graph.nodes[at]?.path ?? "");
+    x += box?.x ?? 0;
+    y += box?.y ?? 0;
+  }
+  return { x: 280 - x * zoom, y: 60 - y * zoom, zoom };
 }
 
 /** Frames come before their content. */

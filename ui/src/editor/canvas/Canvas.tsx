@@ -9,6 +9,7 @@ import {
   MarkerType,
   type NodeChange,
   ReactFlow,
+  type ReactFlowInstance,
   useReactFlow,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
@@ -59,7 +60,7 @@ export function Canvas({
   onAdd,
 }: CanvasProps) {
   const { dark } = useTheme();
-  const flow = useReactFlow();
+  const flow = useReactFlow<StepNode>();
   const { boxes, written } = placed;
   const [dragged, setDragged] = useState<ReadonlyMap<string, Point>>(new Map());
   const many = model.steps.length > MANY;
@@ -191,7 +192,9 @@ export function Canvas({
   // biome-ignore lint/correctness/useExhaustiveDependencies: new boxes are the signal
   useEffect(() => setDragged(new Map()), [boxes]);
 
-  // A new layout is shown whole; a large or hand-placed one shows the selection.
+  // A new layout is shown whole. A large or hand-placed one stays where it is, unless the selection is out of view: after
+  // a drag nothing may jump.
+  const pane = useRef<HTMLDivElement>(null);
   const [first] = selection.steps;
   const shown = useRef({ boxes, room });
   useEffect(() => {
@@ -199,7 +202,7 @@ export function Canvas({
     shown.current = { boxes, room };
     const timer = setTimeout(() => {
       if (!many && !written) return void flow.fitView({ ...FIT, duration: 200 });
-      if (first !== undefined)
+      if (first !== undefined && !inView(flow, pane.current, first))
         void flow.fitView({
           ...FIT,
           nodes: [{ id: first }],
@@ -232,6 +235,7 @@ export function Canvas({
 
   return (
     <ReactFlow
+      ref={pane}
       nodes={nodes}
       edges={edges}
       nodeTypes={TYPES}
@@ -259,4 +263,16 @@ export function Canvas({
       <Controls showInteractive={false} />
     </ReactFlow>
   );
+}
+
+/** Whether the whole step is within the canvas. */
+function inView(flow: ReactFlowInstance<StepNode>, pane: HTMLElement | null, id: string): boolean {
+  const node = flow.getInternalNode(id);
+  const room = pane?.getBoundingClientRect();
+  if (!node || !room) return false;
+  const { x, y } = node.internals.positionAbsolute;
+  const { width = 0, height = 0 } = node.measured;
+  const from = flow.flowToScreenPosition({ x, y });
+  const to = flow.flowToScreenPosition({ x: x + width, y: y + height });
+  return from.x >= room.left && from.y >= room.top && to.x <= room.right && to.y <= room.bottom;
 }
