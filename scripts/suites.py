@@ -135,6 +135,11 @@ def parts():
             yield Part(f"{name} on PostgreSQL", env={"STEPWELL_TEST_STORE": "postgres", **env}, **part)
     binary = {"STEPWELL_BINARY": os.path.join(TARGET, "debug", "stepwell")}
     yield Part("documentation tests", ["cargo", "test", "--workspace", "--doc", "--quiet"], busy=True)
+    libraries = ["-p", "stepwell-client", "-p", "stepwell-embedded", "--all-features"]
+    yield Part(
+        "documentation of the libraries", ["cargo", "doc", "--quiet", "--no-deps", *libraries],
+        env={"RUSTDOCFLAGS": "-D warnings"}, busy=True,
+    )
     yield Part("browser tests", ["npm", "--prefix", "ui", "run", "--silent", "e2e"], busy=True)
     yield Part("API against its description", ["bash", "scripts/schemathesis.sh", "short"], env=binary)
     yield Part("MCP interoperability", ["bash", "scripts/mcp.sh"], env=binary)
