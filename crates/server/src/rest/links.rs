@@ -3,6 +3,7 @@
 
 mod form;
 mod page;
+mod words;
 
 use super::{Answer, Problems};
 use crate::app::App;

@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 const STYLE: &str = include_str!("reference.css");
 const APPROVE: &str = include_str!("links/page.css");
+const APPROVE_SCRIPT: &str = include_str!("links/page.js");
 
 /// Only scripts and resources of this server are allowed.
 pub(super) const POLICY: (HeaderName, &str) = (
@@ -37,6 +38,7 @@ pub fn router() -> Router<App> {
         .route("/docs", get(async |headers| ui::reference(headers, errors)))
         .route("/docs/errors", get(async || errors()))
         .route("/docs/approve.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], APPROVE)))
+        .route("/docs/approve.js", get(async || ([(CONTENT_TYPE, "text/javascript; charset=utf-8")], APPROVE_SCRIPT)))
         .route("/docs/reference.css", get(async || ([(CONTENT_TYPE, "text/css; charset=utf-8")], STYLE)))
         .route("/healthz", get(async || ([(CACHE_CONTROL, "no-store")], "ok\n")))
         .route("/readyz", get(ready))

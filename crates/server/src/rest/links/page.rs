@@ -1,107 +1,148 @@
-//! The HTML pages behind a link. Plain HTML without scripts; all foreign text is escaped.
+//! The HTML pages behind a link: one card, as in the dashboard's inbox. They work without scripts; all foreign text is
+//! escaped.
 
 use super::Faults;
 use super::form::{Field, Sent, Sort, WHOLE, fields};
+use super::words::{calls, if_approved, if_denied};
 use serde_json::Value;
 use std::fmt::Write;
-use stepwell_core::approval::{call_name, not_covered, without_answer};
+use stepwell_core::time::Time;
 use stepwell_engine::commands::{Approval, Linked};
 
 pub fn asked(linked: &Linked, asks: &Approval, wrong: Option<(&Sent, &Faults)>) -> String {
     let mut to = String::new();
-    about(linked, &mut to);
+    let _ = write!(to, "<p class=\"soft\">{} · step {}</p>", escape(&linked.workflow), escape(&linked.step));
+    let message = asks.asks.get("message").and_then(Value::as_str).unwrap_or("Do you approve?");
+    let _ = write!(to, "<h1>{}</h1>", escape(message));
     wrong.iter().flat_map(|(_, faults)| *faults).for_each(|(path, message)| {
         let _ = write!(to, "<p class=\"fault\">{}: {}</p>", escape(path), escape(message));
     });
-    let message = asks.asks.get("message").and_then(Value::as_str).unwrap_or("Do you approve?");
-    let _ = write!(to, "<h2>{}</h2>", escape(message));
-    calls(&asks.asks, APPROVAL, &mut to);
-    calls(&asks.asks, DENIAL, &mut to);
-    others(asks, &mut to);
-    let digest = asks.digest.as_deref().unwrap_or_default();
-    let _ = write!(to, "<form method=\"post\"><input type=\"hidden\" name=\"digest\" value=\"{}\">", escape(digest));
-    let sent = wrong.map(|(sent, _)| sent);
-    if let Some(schema) = asks.asks.get("form") {
-        filled(schema, sent, &mut to);
-    }
-    let comment = sent.and_then(|sent| sent.first("comment")).unwrap_or_default();
-    let _ = write!(
-        to,
-        "<label for=\"comment\">Comment</label><textarea id=\"comment\" name=\"comment\">{}</textarea>\
-         <button name=\"decision\" value=\"approve\">Approve</button>\
-         <button name=\"decision\" value=\"deny\" formnovalidate>Deny</button></form>\
-         <p class=\"soft\">Digest of all this: <code>{}</code></p>",
-        escape(comment),
-        escape(digest)
-    );
+    silence(asks, &mut to);
+    outcomes(asks, &mut to);
+    facts(linked, asks, &mut to);
+    answer(asks, wrong.map(|(sent, _)| sent), &mut to);
     whole("Approval", &to)
 }
 
 pub fn taken(linked: &Linked, approve: bool) -> String {
-    let mut to = String::new();
-    about(linked, &mut to);
     let word = if approve { "approved" } else { "denied" };
-    let _ = write!(to, "<p><strong>You have {word}.</strong> The link cannot be used again.</p>");
+    let mut to = String::new();
+    let _ = write!(
+        to,
+        "<h1>Thank you</h1><p class=\"given {word}\">You have {word}.</p>\
+         <p>The answer is final, and the link cannot be used again.</p>"
+    );
+    about(linked, &mut to);
     whole("Thank you", &to)
 }
 
 pub fn over(linked: &Linked, words: &str) -> String {
     let mut to = String::new();
+    let said = escape(words);
+    let _ = write!(
+        to,
+        "<h1>No longer asked</h1><p class=\"given\">{said}</p><p>This link can no longer be used to answer.</p>"
+    );
     about(linked, &mut to);
-    let _ = write!(to, "<p><strong>{}</strong> This link can no longer be used to answer.</p>", escape(words));
     whole("No longer asked", &to)
 }
 
 pub fn words(words: &str) -> String {
-    whole("Stepwell", &format!("<p>{}</p>", escape(words)))
+    whole("Stepwell", &format!("<h1>Stepwell</h1><p>{}</p>", escape(words)))
+}
+
+fn row(what: &str, is: &str) -> String {
+    format!("<div><dt>{what}</dt><dd>{}</dd></div>", escape(is))
 }
 
 fn about(linked: &Linked, to: &mut String) {
     let Linked { workflow, run, step, caller, .. } = linked;
-    let row = |what: &str, is: &str| format!("<tr><th>{what}</th><td>{}</td></tr>", escape(is));
     let rows = [row("Workflow", workflow), row("Run", run), row("Step", step), row("You are", &caller.name)].concat();
-    let _ = write!(to, "<table>{rows}</table>");
+    let _ = write!(to, "<dl class=\"facts\">{rows}</dl>");
 }
 
-/// A list of calls: its name, the name of its remainder, its title, and a note on the remainder.
-type List = [&'static str; 4];
-const APPROVAL: List = ["calls", "more_calls", "Your approval allows these calls:", "And further calls, not covered."];
-const DENIAL: List = ["on_denial", "more_on_denial", "If you deny, these calls may be made:", "And further calls."];
-
-fn calls(asks: &Value, [list, more, title, further]: List, to: &mut String) {
-    let calls = asks.get(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    if calls.is_empty() {
+/// What happens without an answer. Approval by silence must not be overlooked.
+fn silence(asks: &Approval, to: &mut String) {
+    let Some(until) = asks.until else {
+        to.push_str("<p class=\"silence\">Without an answer it waits as long as the run lasts.</p>");
         return;
-    }
-    let _ = write!(to, "<h3>{title}</h3>");
-    for call in calls {
-        let note = not_covered(call).map(|why| format!(" ({why})")).unwrap_or_default();
-        let also = if call.get("also_if_approved").is_some() { " (also made if you approve)" } else { "" };
-        let _ = write!(to, "<p>{}{}{also}</p>", escape(&call_name(call)), escape(&note));
-        if let Some(input) = call.get("input") {
-            let _ = write!(to, "<pre>{}</pre>", escape(&format!("{input:#}")));
+    };
+    let (class, word) = match asks.on_timeout {
+        Some("approve") => ("silence alarm", "approved"),
+        _ => ("silence", "denied"),
+    };
+    let at = instant(until);
+    let _ = write!(to, "<p class=\"{class}\">Without an answer by {at} it counts as <strong>{word}</strong>.</p>");
+}
+
+/// An instant, which a script shows in the reader's time zone.
+fn instant(at: Time) -> String {
+    let full = at.to_string();
+    let short = full.get(..16).map_or_else(|| full.clone(), |minutes| format!("{} UTC", minutes.replace('T', " ")));
+    format!("<time datetime=\"{full}\">{short}</time>")
+}
+
+fn outcomes(asks: &Approval, to: &mut String) {
+    let parts = [
+        ("outcome", "If it is approved", if_approved(asks), "calls", "more_calls", " An approval does not cover them."),
+        ("outcome bad", "If it is denied", if_denied(asks), "on_denial", "more_on_denial", ""),
+    ];
+    to.push_str("<div class=\"outcomes\">");
+    for (class, title, says, list, more, covered) in parts {
+        let _ = write!(to, "<section class=\"{class}\"><h2>{title}</h2><p>{}</p>", escape(&says));
+        calls(&asks.asks, list, to);
+        if asks.asks.get(more).is_some() {
+            let _ = write!(to, "<p class=\"unsure\">There are more calls than are listed here.{covered}</p>");
         }
+        to.push_str("</section>");
     }
-    if asks.get(more).is_some() {
-        let _ = write!(to, "<p>{further}</p>");
-    }
-    if calls.iter().any(|call| call["input"].to_string().contains("{{secrets.")) {
-        let _ = write!(
-            to,
-            "<p class=\"soft\">Secrets appear by name. Their values are filled in when a call is made, and may change until then.</p>"
+    to.push_str("</div>");
+    let mut listed = ["calls", "on_denial"].iter().filter_map(|list| asks.asks[*list].as_array()).flatten();
+    if listed.any(|call| call["input"].to_string().contains("{{secrets.")) {
+        to.push_str(
+            "<p class=\"soft\">Secrets appear by name. Their values are filled in when a call is made, and may change \
+             until then.</p>",
         );
     }
 }
 
-fn others(asks: &Approval, to: &mut String) {
-    let _ = write!(to, "<p class=\"soft\">Asked by a run of {}", escape(&asks.created_by));
-    if !asks.approved_by.is_empty() {
-        let _ = write!(to, "; approved so far by {}", escape(&asks.approved_by.join(", ")));
+fn facts(linked: &Linked, asks: &Approval, to: &mut String) {
+    let mut rows = vec![row("Who asks", &asks.created_by), row("You are", &linked.caller.name)];
+    if asks.approvals > 1 {
+        let given = asks.approved_by.len();
+        let by = if given > 0 { format!(": {}", asks.approved_by.join(", ")) } else { String::new() };
+        rows.push(row("Has approved", &format!("{given} of {}{by}", asks.approvals)));
     }
-    let _ = write!(to, ".</p><p><strong>{}</strong></p>", without_answer(asks.until, asks.on_timeout));
+    rows.push(row("Run", &linked.run));
+    let _ = write!(to, "<dl class=\"facts\">{}</dl>", rows.concat());
     for warning in &asks.warnings {
-        let _ = write!(to, "<p class=\"soft\">Warning: {}</p>", escape(warning));
+        let _ = write!(to, "<p class=\"warning\">Warning: {}.</p>", escape(warning));
     }
+}
+
+fn answer(asks: &Approval, sent: Option<&Sent>, to: &mut String) {
+    let digest = escape(asks.digest.as_deref().unwrap_or_default());
+    // The first button of a form is what the Enter key presses: one that does nothing.
+    let _ = write!(
+        to,
+        "<form method=\"post\"><button hidden disabled></button>\
+         <input type=\"hidden\" name=\"digest\" value=\"{digest}\">"
+    );
+    if let Some(schema) = asks.asks.get("form") {
+        filled(schema, sent, to);
+    }
+    let comment = sent.and_then(|sent| sent.first("comment")).unwrap_or_default();
+    let _ = write!(
+        to,
+        "<label for=\"comment\">Comment (optional)</label><textarea id=\"comment\" name=\"comment\">{}</textarea>\
+         <div class=\"decide\">\
+         <details name=\"decide\"><summary>Approve</summary><div><p>You approve what is shown above. Once given, the \
+         answer is final.</p><button name=\"decision\" value=\"approve\">Yes, approve</button></div></details>\
+         <details name=\"decide\" class=\"no\"><summary>Deny</summary><div><p>You deny it. Once given, the answer is \
+         final.</p><button name=\"decision\" value=\"deny\" formnovalidate>Yes, deny</button></div></details>\
+         </div></form><details class=\"soft\"><summary>Digest of all this</summary><code>{digest}</code></details>",
+        escape(comment)
+    );
 }
 
 fn filled(schema: &Value, sent: Option<&Sent>, to: &mut String) {
@@ -168,14 +209,15 @@ fn one(field: &Field<'_>, sent: Option<&Sent>, to: &mut String) {
 fn whole(title: &str, body: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\"><title>{title}</title>\
-         <link rel=\"stylesheet\" href=\"/docs/reference.css\"><link rel=\"stylesheet\" href=\"/docs/approve.css\">\
-         </head><body><main><h1>{title}</h1>{body}</main></body></html>"
+         content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <title>{title}</title><link rel=\"stylesheet\" href=\"/docs/approve.css\">\
+         <script type=\"module\" src=\"/docs/approve.js\"></script></head>\
+         <body><main><p class=\"brand\">Stepwell</p><div class=\"card\">{body}</div></main></body></html>"
     )
 }
 
 /// Escapes text, also for attribute values.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut to = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
