@@ -63,7 +63,20 @@ export const schedules = queryOptions({
 });
 
 export const run = (id: string) =>
-  queryOptions({ queryKey: ["run", id], queryFn: () => api<Run>(`/runs/${part(id)}`) });
+  queryOptions({
+    queryKey: ["run", id],
+    queryFn: async () => {
+      const got = await api<Run>(`/runs/${part(id)}`);
+      // A run comes with its first steps; the others follow in pages.
+      let cursor: string | null | undefined = got.tasks_next;
+      while (cursor) {
+        const more = await page<Schemas["StepOfRun"]>(`/runs/${part(id)}/steps`, { limit: 1000, cursor });
+        for (const step of more.data) got.tasks[step.path] = step;
+        cursor = more.next;
+      }
+      return got;
+    },
+  });
 
 export const approvals = queryOptions({
   queryKey: ["approvals"],
