@@ -170,6 +170,8 @@ pub trait Store: Registry + Nodes {
 
     /// Returns the size of the store. With `count` it also counts the rows of each table, which reads all of them.
     async fn stats(&self, count: bool) -> Result<Stats, Error>;
+    /// Returns how much work waits at this time.
+    async fn backlog(&self, now: Time) -> Result<Backlog, Error>;
     /// Runs the database's own consistency check and returns the faults it found.
     async fn integrity(&self) -> Result<Vec<String>, Error>;
 }

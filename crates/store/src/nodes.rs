@@ -1,8 +1,9 @@
 //! Nodes: their leases, the work they claim, and the hints they send each other.
 
-use crate::{Claim, Claimed, Error, NodeId, OrgId, RunId, WorkKey};
+use crate::{Claim, Claimed, Error, NodeId, OrgId, Position, RunId, WorkKey};
 use async_trait::async_trait;
 use std::sync::Arc;
+use std::time::Duration;
 use stepwell_core::time::{Millis, Time};
 use tokio::sync::broadcast;
 
@@ -43,6 +44,14 @@ pub trait Nodes: Send + Sync {
     /// How many milliseconds the store's clock is ahead of this machine's. A shared store's clock is authoritative.
     fn ahead(&self) -> i64 {
         0
+    }
+    /// Whether this process wrote the commit at a position, as far as it remembers.
+    fn is_own(&self, _position: Position) -> bool {
+        true
+    }
+    /// For how long writes of this process have been failing or waiting for an answer, if some are.
+    fn stalled(&self) -> Option<Duration> {
+        None
     }
     /// Background tasks of the store that keep panicking and are not restarted.
     fn gone_tasks(&self) -> Vec<Arc<str>> {

@@ -2,7 +2,7 @@
 
 use crate::{LogRow, NodeId, OrgId, Parent, Position, Refused, RunId, StepRow, ValueRow, Version, WorkKey};
 use std::collections::BTreeMap;
-use stepwell_core::time::Time;
+use stepwell_core::time::{Millis, Time};
 
 /// A run with everything needed to continue it.
 #[derive(Clone, PartialEq, Debug)]
@@ -179,6 +179,27 @@ pub struct Stats {
     pub ready: u64,
     /// Rows by table.
     pub rows: Vec<(String, u64)>,
+}
+
+/// Work that waits in the whole store.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Backlog {
+    /// Attempts that no node has claimed, by organisation, most first.
+    pub ready: Vec<(OrgId, u64)>,
+    /// When the one that waits longest became ready.
+    pub oldest_ready: Option<Time>,
+    /// Runs that have not finished.
+    pub unfinished: u64,
+    /// Timers that were due a while ago. Counted up to [`Backlog::MOST_TIMERS`].
+    pub overdue_timers: u64,
+    /// Finished runs whose retention has ended.
+    pub purgeable: u64,
+}
+
+impl Backlog {
+    pub const MOST_TIMERS: u32 = 10_000;
+    /// A timer that is later than this is overdue.
+    pub const OVERDUE: Millis = Millis(1_000);
 }
 
 /// The tables whose rows [`Stats`] counts.

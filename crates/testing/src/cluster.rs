@@ -103,6 +103,11 @@ impl Cluster {
         &self.url
     }
 
+    /// What the server has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.own().directory.join("log")).unwrap()
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.own().port).into()

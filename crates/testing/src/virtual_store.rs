@@ -296,6 +296,7 @@ passed_on! {
         fn mailed(after: Option<RunId>, limit: u32) -> Vec<RunId>;
         fn queued(after: Option<&str>, limit: u32) -> Vec<(String, RunId)>;
         fn purgeable(before: Time) -> u64;
+        fn backlog(now: Time) -> Backlog;
         fn shrink() -> bool;
         fn keep_evidence() -> ();
     }

@@ -364,6 +364,10 @@ impl Store for Faulty {
         self.through(self.sim.disk.purge(before, limit)).await
     }
 
+    async fn backlog(&self, now: Time) -> Result<Backlog, Error> {
+        self.through(self.sim.disk.backlog(now)).await
+    }
+
     async fn purgeable(&self, before: Time) -> Result<u64, Error> {
         self.through(self.sim.disk.purgeable(before)).await
     }

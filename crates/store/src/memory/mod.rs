@@ -389,6 +389,10 @@ impl Store for MemoryStore {
         Ok(retention::stats(&self.lock(), count))
     }
 
+    async fn backlog(&self, now: Time) -> Result<Backlog, Error> {
+        Ok(retention::backlog(&self.lock(), now))
+    }
+
     async fn integrity(&self) -> Result<Vec<String>, Error> {
         Ok(retention::integrity(&self.lock()))
     }

@@ -113,6 +113,19 @@ pub fn stats(state: &State, count: bool) -> Stats {
     Stats { rows: rows.collect(), ready: state.work.ready() as u64, ..Stats::default() }
 }
 
+pub fn backlog(state: &State, now: Time) -> Backlog {
+    let (mut ready, oldest_ready) = state.work.waiting();
+    ready.sort_by_key(|(org, count)| (std::cmp::Reverse(*count), *org));
+    let late = Time(now.0.saturating_sub(Backlog::OVERDUE.0 as i64));
+    Backlog {
+        ready,
+        oldest_ready,
+        unfinished: state.runs.values().filter(|run| run.row.finished.is_none()).count() as u64,
+        overdue_timers: state.timers.due(late, Share::ALL, Backlog::MOST_TIMERS).len() as u64,
+        purgeable: state.to_purge.range(..=(now, RunId(i64::MAX))).count() as u64,
+    }
+}
+
 /// Checks that indexes match their rows.
 pub fn integrity(state: &State) -> Vec<String> {
     let logs: usize = state.runs.values().map(|run| run.log.len()).sum();

@@ -23,6 +23,13 @@ impl WorkTable {
         self.ready.values().map(BTreeSet::len).sum()
     }
 
+    /// Unclaimed attempts by organisation, and when the one that waits longest became ready.
+    pub fn waiting(&self) -> (Vec<(OrgId, u64)>, Option<Time>) {
+        let counts = self.ready.iter().filter(|(_, attempts)| !attempts.is_empty());
+        let counts = counts.map(|(org, attempts)| (*org, attempts.len() as u64));
+        (counts.collect(), self.ready.values().filter_map(|attempts| Some(attempts.first()?.0)).min())
+    }
+
     pub fn contains(&self, run: RunId, key: &WorkKey) -> bool {
         self.rows.contains_key(&(run, key.clone()))
     }

@@ -1,6 +1,7 @@
 //! The baseline of `stepwell bench`: what the database can do alone, and what a load costs it. Nothing else uses this.
 
 use super::args::args;
+use super::hosts::Database;
 use super::session::{Purpose, Session, round_trips};
 use crate::{Error, PostgresOptions};
 
@@ -35,7 +36,7 @@ pub struct Trial {
 
 impl Trial {
     pub async fn begin(options: &PostgresOptions, name: String) -> Result<Trial, Error> {
-        let server = Session::connect(options, Purpose::Maintenance).await?;
+        let server = Session::connect(&Database::new(options.clone()), Purpose::Maintenance).await?;
         server.script(&format!("CREATE SCHEMA {name}")).await?;
         let joint = if options.url.contains('?') { '&' } else { '?' };
         let url = format!("{}{joint}options=-csearch_path%3D{name}", options.url);

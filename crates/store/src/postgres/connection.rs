@@ -3,10 +3,10 @@
 use super::args::args;
 use super::batch::{self, Batch, Outcome, Slot};
 use super::evidence::{self, Ledger};
+use super::own::Own;
 use super::session::{DbResult, Failed, Purpose, Session};
-use super::writer::{Task, Written};
+use super::writer::{Shared, Task, Written};
 use super::{rows, single};
-use crate::PostgresOptions;
 use crate::evidence::{Effects, Entry, RunEntry, SharedKey};
 use crate::{ChainKey, Commit, Error, NewAudit, OrgId, Position, Refused, audit_hash};
 use std::collections::HashMap;
@@ -21,9 +21,8 @@ const LEASE: f64 = 60.0;
 
 /// A writer connection that connects, and reconnects, when it is used.
 pub struct WriterConnection {
-    options: Arc<PostgresOptions>,
+    shared: Shared,
     holder: i64,
-    key: SharedKey,
     open: Option<Connected>,
 }
 
@@ -36,20 +35,25 @@ struct Connected {
     key: SharedKey,
     /// The tally as it is on disk. `None` if the database keeps none yet.
     ledger: Option<Ledger>,
+    /// The number of the last commit.
+    written: i64,
+    own: Own,
 }
 
 impl WriterConnection {
-    pub fn new(options: Arc<PostgresOptions>, holder: i64, key: SharedKey) -> WriterConnection {
-        WriterConnection { options, holder, key, open: None }
+    pub fn new(shared: Shared, holder: i64) -> WriterConnection {
+        WriterConnection { shared, holder, open: None }
     }
 
     async fn open(&mut self) -> DbResult<&mut Connected> {
         if self.open.as_ref().is_none_or(|open| open.db.is_closed()) {
             self.open = None;
-            let db = Arc::new(Session::connect(&self.options, Purpose::Writing).await?);
-            let slot = take_slot(&db, self.holder).await?;
-            let ledger = Ledger::load(&db, self.key.get(), slot.id).await?;
-            self.open = Some(Connected { db, slot, chain: HashMap::new(), key: self.key.clone(), ledger });
+            let Shared { database, key, own, .. } = &self.shared;
+            let db = Arc::new(Session::connect(database, Purpose::Writing).await?);
+            let Taken { slot, position } = take_slot(&db, self.holder, own).await?;
+            let ledger = Ledger::load(&db, key.get(), slot.id).await?;
+            let (chain, key, own) = (HashMap::new(), key.clone(), own.clone());
+            self.open = Some(Connected { db, slot, chain, key, ledger, written: position, own });
         }
         Ok(self.open.as_mut().expect("opened above"))
     }
@@ -137,7 +141,10 @@ impl WriterConnection {
             let mut answers = Vec::with_capacity(commits.len());
             for (commit, outcome) in commits.iter().zip(outcomes) {
                 answers.push(match outcome {
-                    Outcome::Applied { number } => Ok(Position::new(open.slot.id, number)),
+                    Outcome::Applied { number } => {
+                        open.written = number.max(open.written);
+                        Ok(Position::new(open.slot.id, number))
+                    }
                     Outcome::AuthChanged => Err(Refused::AuthChanged),
                     // It is known that the commit was not applied; the exact reason is optional.
                     Outcome::Conflict => Err(single::refusal(&open.db, commit).await.unwrap_or(Refused::Conflict)),
@@ -160,6 +167,7 @@ impl WriterConnection {
                 Some(Ok(number)) => {
                     let audit: Vec<&NewAudit> = commit.audit.iter().collect();
                     open.finish(&audit, RunEntry::of(commit).collect()).await?;
+                    open.written = number;
                     return Ok(Ok(Position::new(open.slot.id, number)));
                 }
                 Some(Err(refused)) => {
@@ -266,11 +274,25 @@ impl Connected {
     }
 
     async fn take_another_slot(&mut self, holder: i64) -> DbResult<()> {
-        self.slot = take_slot(&self.db, holder).await?;
+        self.own.lost(self.slot.id, self.written);
+        let Taken { slot, position } = take_slot(&self.db, holder, &self.own).await?;
+        (self.slot, self.written) = (slot, position);
         self.chain.clear();
         self.ledger = Ledger::load(&self.db, self.key.get(), self.slot.id).await?;
         Ok(())
     }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.own.lost(self.slot.id, self.written);
+    }
+}
+
+/// A row of `writers`, and the position it was at.
+struct Taken {
+    slot: Slot,
+    position: i64,
 }
 
 /// How many commits of a batch are expected to be applied.
@@ -360,12 +382,13 @@ async fn last_hash(db: &Session, writer: i32, org: OrgId) -> DbResult<[u8; 32]> 
 }
 
 /// Takes a free row of `writers`, or creates one. Row 0 is never taken.
-async fn take_slot(db: &Session, holder: i64) -> DbResult<Slot> {
-    let free = "UPDATE writers SET holder = $1, seen_at = now() WHERE id = (SELECT id FROM writers WHERE id > 0
-                  AND (holder IS NULL OR holder = $1 OR seen_at < now() - make_interval(secs => $2)) ORDER BY id LIMIT 1
-                  FOR NO KEY UPDATE SKIP LOCKED) RETURNING id";
+async fn take_slot(db: &Session, holder: i64, own: &Own) -> DbResult<Taken> {
+    let free = "UPDATE writers w SET holder = $1, seen_at = now() FROM (SELECT id, holder FROM writers WHERE id > 0
+                  AND (holder IS NULL OR holder = $1 OR seen_at < now() - make_interval(secs => $2))
+                  ORDER BY holder IS DISTINCT FROM $1, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED) f
+                WHERE w.id = f.id RETURNING w.id, w.position, coalesce(f.holder = $1, false)";
     let new = "INSERT INTO writers (id, holder, seen_at, position) SELECT max(id) + 1, $1, now(), 0 FROM writers
-               ON CONFLICT DO NOTHING RETURNING id";
+               ON CONFLICT DO NOTHING RETURNING id, position, false";
     loop {
         let taken = match db.one(free, args![holder, LEASE]).await? {
             None => db.one(new, args![holder]).await?,
@@ -373,7 +396,13 @@ async fn take_slot(db: &Session, holder: i64) -> DbResult<Slot> {
         };
         // `None` if another process created the same row at the same time: try again.
         if let Some(row) = taken {
-            return Ok(Slot { id: row.get(0), holder });
+            let (slot, position) = (Slot { id: row.get(0), holder }, row.get(1));
+            if row.get(2) {
+                own.kept(slot.id, position);
+            } else {
+                own.took(slot.id, position);
+            }
+            return Ok(Taken { slot, position });
         }
     }
 }

@@ -97,8 +97,8 @@ impl PgStore {
         if self.tallied.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let db = Session::connect(&self.options, Purpose::Maintenance).await?;
-        let lease = self.options.lease.as_secs_f64();
+        let db = Session::connect(&self.database, Purpose::Maintenance).await?;
+        let lease = self.database.lease.as_secs_f64();
         let older = "SELECT 1 FROM nodes WHERE NOT tallies AND seen_at >= now() - make_interval(secs => $1)";
         if !is_tallied(&db).await? {
             if db.one(older, args![lease]).await?.is_some() {
@@ -124,7 +124,7 @@ impl PgStore {
     }
 
     pub(super) async fn change_key(&self, key: ChainKey, with: Change) -> Result<Result<(), Refused>, Error> {
-        let db = Session::connect(&self.options, Purpose::Maintenance).await?;
+        let db = Session::connect(&self.database, Purpose::Maintenance).await?;
         db.script(LOCK).await?;
         let effects = match registry::apply(&db, with).await? {
             Ok(effects) => effects,
@@ -148,7 +148,7 @@ impl PgStore {
     }
 
     pub(super) async fn compare(&self, points: Vec<TrailPoint>) -> Result<Evidence, Error> {
-        let db = Session::connect(&self.options, Purpose::Maintenance).await?;
+        let db = Session::connect(&self.database, Purpose::Maintenance).await?;
         db.script("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
         let (kept, stored) = (is_tallied(&db).await?, tallies(&db).await?);
         let scan = scan(&db, self.key.get(), points).await?;

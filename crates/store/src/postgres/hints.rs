@@ -4,9 +4,9 @@
 //! A process that cannot listen (because of a pooler, or a database without notifications) polls instead.
 
 use super::args::args;
+use super::hosts::Database;
 use super::readers::Readers;
 use super::session::{CHANNEL, listen};
-use crate::PostgresOptions;
 use crate::{Error, Hint, OrgId, RunId, Supervisor};
 use futures_util::FutureExt;
 use std::collections::BTreeSet;
@@ -36,14 +36,14 @@ impl Hints {
     pub fn start(readers: Arc<Readers>, me: i64, supervisor: &Supervisor, end: CancellationToken) -> Hints {
         let (heard, _) = broadcast::channel(CHANNEL_CAPACITY);
         let (out, gathered) = mpsc::unbounded_channel();
-        let (options, gathered) = (readers.options(), Arc::new(Mutex::new(gathered)));
+        let (database, gathered) = (readers.database(), Arc::new(Mutex::new(gathered)));
         let (ended, receivers) = (end.clone(), heard.clone());
         supervisor.spawn("sent hints", move || {
             let send = send(readers.clone(), gathered.clone(), me);
             ended.clone().run_until_cancelled_owned(send).map(drop)
         });
         supervisor.spawn("received hints", move || {
-            let receive = receive(options.clone(), receivers.clone(), me);
+            let receive = receive(database.clone(), receivers.clone(), me);
             end.clone().run_until_cancelled_owned(receive).map(drop)
         });
         Hints { heard, out }
@@ -122,15 +122,13 @@ fn read(text: &str, me: i64) -> Option<Hint> {
     Some(Hint { runs, orgs, ready, freed })
 }
 
-async fn receive(options: Arc<PostgresOptions>, heard: broadcast::Sender<Hint>, me: i64) {
-    let url = match (&options.listen_url, options.prepared) {
-        (Some(url), _) => url.clone(),
-        (None, true) => options.url.clone(),
+async fn receive(database: Arc<Database>, heard: broadcast::Sender<Hint>, me: i64) {
+    if database.listen_url.is_none() && !database.prepared {
         // Behind a pooler in transaction mode, LISTEN does not work.
-        (None, false) => return poll(&heard).await,
-    };
+        return poll(&heard).await;
+    }
     loop {
-        match listen(&url, &options).await {
+        match listen(&database).await {
             Ok(mut messages) => {
                 // Earlier hints were missed.
                 let _ = heard.send(Hint { ready: true, ..Hint::default() });

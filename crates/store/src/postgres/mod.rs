@@ -8,9 +8,11 @@
 //! | queries over shared connections | `query.rs`, `rows.rs`, `readers.rs` |
 //! | records, definitions, retention | `registry.rs`, `definitions.rs`, `retention.rs` |
 //! | nodes and hints between them | `nodes.rs`, `hints.rs` |
+//! | hosts, poolers | `hosts.rs`, `pooling.rs` |
+//! | writes that stall, positions written here | `stalls.rs`, `own.rs` |
 //! | connections, statement arguments, TLS | `session.rs`, `args.rs`, `tls.rs` |
 //!
-//! Plain SQL: no advisory locks, extensions or procedures. Decisions about a run are serialised by its version, never
+//! Plain SQL: no extensions or procedures, and no advisory locks but one while the schema is created. Decisions about a run are serialised by its version, never
 //! by a lock that is held for more than a few statements.
 
 mod args;
@@ -20,7 +22,10 @@ mod connection;
 mod definitions;
 mod evidence;
 mod hints;
+mod hosts;
 mod nodes;
+mod own;
+mod pooling;
 mod query;
 mod readers;
 mod registry;
@@ -29,6 +34,7 @@ mod rows;
 mod schema;
 mod session;
 mod single;
+mod stalls;
 mod tls;
 pub(crate) mod transfer;
 mod url;
@@ -41,8 +47,11 @@ use crate::evidence::{Effects, SharedKey};
 use crate::*;
 use args::args;
 use hints::Hints;
+use hosts::Database;
+use own::Own;
 use readers::Readers;
 use session::{Purpose, Session};
+use stalls::Stalls;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64};
@@ -50,12 +59,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use writer::Writers;
 
 pub struct PgStore {
-    options: Arc<PostgresOptions>,
+    database: Arc<Database>,
     writers: Writers,
     readers: Arc<Readers>,
     heartbeat: Readers,
     hints: Hints,
     supervisor: Supervisor,
+    stalls: Arc<Stalls>,
+    own: Own,
     /// The holder ids under which this process holds rows of `writers`.
     holders: Vec<i64>,
     /// Milliseconds by which the database's clock is ahead of this machine's.
@@ -70,31 +81,34 @@ pub struct PgStore {
 impl PgStore {
     /// Connects and migrates the schema. Must be called within a Tokio runtime.
     pub async fn open(options: &PostgresOptions) -> Result<PgStore, Error> {
-        let session = Session::connect(options, Purpose::Maintenance)
-            .await
-            .map_err(|failed| Error::from(failed).at(&options.to_string()))?;
-        if !options.unsafe_settings {
+        let unreachable = |failed| Error::from(failed).at(&options.to_string());
+        let database = Arc::new(Database::new(pooling::adapt(options).await.map_err(unreachable)?));
+        let session = Session::connect(&database, Purpose::Maintenance).await.map_err(unreachable)?;
+        if !database.unsafe_settings {
             schema::check_durability(&session).await?;
         }
         schema::migrate(&session).await?;
         drop(session);
-        let options = Arc::new(options.clone());
-        let holders: Vec<i64> = (0..options.writers.max(1)).map(|_| random()).collect();
-        let readers = Arc::new(Readers::new(options.clone(), Purpose::Reading, options.readers));
+        let holders: Vec<i64> = (0..database.writers.max(1)).map(|_| random()).collect();
+        let readers = Arc::new(Readers::new(database.clone(), Purpose::Reading, database.readers));
         // Heartbeats and claims must not wait behind a long query.
-        let heartbeat = Readers::new(options.clone(), Purpose::Writing, 1);
+        let heartbeat = Readers::new(database.clone(), Purpose::Heartbeat, 1);
         let end = CancellationToken::new();
-        let (supervisor, key) = (Supervisor::default(), SharedKey::default());
+        let supervisor = Supervisor::default();
+        let (key, stalls, own) = (SharedKey::default(), Stalls::new(holders.len()), Own::default());
+        let shared = writer::Shared { database: database.clone(), key, stalls, own };
         let store = PgStore {
-            writers: Writers::start(&options, &holders, &key, &supervisor),
+            writers: Writers::start(&shared, &holders, &supervisor),
             hints: Hints::start(readers.clone(), holders[0], &supervisor, end.clone()),
             supervisor,
-            options,
+            stalls: shared.stalls,
+            own: shared.own,
+            key: shared.key,
+            database,
             readers,
             heartbeat,
             holders,
             ahead: AtomicI64::new(nodes::UNKNOWN_OFFSET),
-            key,
             tallied: AtomicBool::new(false),
             _end: end.drop_guard(),
         };
@@ -386,6 +400,10 @@ impl Store for PgStore {
 
     async fn stats(&self, count: bool) -> Result<Stats, Error> {
         self.readers.with_retry(async |db| retention::stats(&db, count).await).await
+    }
+
+    async fn backlog(&self, now: Time) -> Result<Backlog, Error> {
+        self.readers.with_retry(async |db| retention::backlog(&db, now).await).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, Error> {

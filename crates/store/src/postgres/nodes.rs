@@ -8,12 +8,15 @@ use crate::evidence::Effects;
 use crate::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::broadcast;
 use tokio_postgres::Row;
 
 /// A round trip of this many milliseconds is too slow to measure the clock offset.
 const MAX_ROUND_TRIP: i64 = 500;
+/// How long a heartbeat may take; a quarter of the lease in between.
+const SHORTEST_DEADLINE: Duration = Duration::from_millis(500);
+const LONGEST_DEADLINE: Duration = Duration::from_secs(5);
 /// The clock offset before the first measurement.
 pub const UNKNOWN_OFFSET: i64 = i64::MAX;
 
@@ -33,7 +36,10 @@ impl Nodes for PgStore {
 
     async fn beat(&self, node: NodeId) -> Result<bool, Error> {
         let sql = "UPDATE nodes SET seen_at = now() WHERE id = $1";
-        let alive = self.heartbeat.with_retry(async |db| db.execute(sql, args![node.0]).await).await? == 1;
+        // A silent host must be noticed before the lease ends.
+        let deadline = (self.database.lease / 4).clamp(SHORTEST_DEADLINE, LONGEST_DEADLINE);
+        let beat = async |db: Arc<Session>| db.execute(sql, args![node.0]).await;
+        let alive = self.heartbeat.with_deadline(deadline, beat).await? == 1;
         // A locked row is in use by its writer, so it needs no heartbeat.
         let writers = "UPDATE writers SET seen_at = now() WHERE id IN
                          (SELECT id FROM writers WHERE holder = ANY($1) FOR NO KEY UPDATE SKIP LOCKED)";
@@ -78,7 +84,7 @@ impl Nodes for PgStore {
     async fn give_up_silent(&self) -> Result<(), Error> {
         // From then on their heartbeats return false.
         let expire = "DELETE FROM nodes WHERE seen_at < now() - make_interval(secs => $1)";
-        let lease = self.options.lease.as_secs_f64();
+        let lease = self.database.lease.as_secs_f64();
         self.heartbeat.with_retry(async |db| db.execute(expire, args![lease]).await).await.map(|_| ())
     }
 
@@ -109,6 +115,14 @@ impl Nodes for PgStore {
 
     fn gone_tasks(&self) -> Vec<Arc<str>> {
         self.supervisor.gone()
+    }
+
+    fn is_own(&self, position: Position) -> bool {
+        self.own.has(position)
+    }
+
+    fn stalled(&self) -> Option<Duration> {
+        self.stalls.longest()
     }
 
     fn ahead(&self) -> i64 {

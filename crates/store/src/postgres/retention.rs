@@ -4,7 +4,7 @@ use super::args::args;
 use super::evidence::{WHOLE_DEFINITION, run_entry, whole_definition};
 use super::session::{DbResult, Session};
 use crate::evidence::{Effects, Entry, RunEntry};
-use crate::{COUNTED, ERASED, RunId, Stats, descendants};
+use crate::{Backlog, COUNTED, ERASED, OrgId, RunId, Share, Stats, descendants};
 use stepwell_core::time::Time;
 
 /// The maximum number of runs per purge.
@@ -102,6 +102,27 @@ pub async fn stats(db: &Session, counted: bool) -> DbResult<Stats> {
         journal: 0,
         ready: count("SELECT count(*) FROM work WHERE node IS NULL").await?,
         rows,
+    })
+}
+
+/// Each part reads an index that holds little more than what is counted.
+pub async fn backlog(db: &Session, now: Time) -> DbResult<Backlog> {
+    let ready = "SELECT org, count(*), min(ready_at) FROM work WHERE node IS NULL GROUP BY org ORDER BY 2 DESC, 1";
+    let rest = "SELECT (SELECT count(*) FROM workflow_runs WHERE finished_at IS NULL),
+                  (SELECT count(*) FROM workflow_runs WHERE purge_at <= $1),
+                  (SELECT count(*) FROM (SELECT 1 FROM generate_series(0, $2::int - 1) AS s(shard) CROSS JOIN LATERAL
+                     (SELECT 1 FROM timers WHERE shard = s.shard AND due <= $3 LIMIT $4) t LIMIT $4) o)";
+    let late = now.0.saturating_sub(Backlog::OVERDUE.0 as i64);
+    let (shards, most) = (Share::SHARDS as i32, i64::from(Backlog::MOST_TIMERS));
+    let ready = db.query(ready, &[]).await?;
+    let rest = db.one(rest, args![now.0, shards, late, most]).await?;
+    let number = |n| rest.as_ref().map_or(0, |row| row.get::<_, i64>(n).unsigned_abs());
+    Ok(Backlog {
+        ready: ready.iter().map(|row| (OrgId(row.get(0)), row.get::<_, i64>(1).unsigned_abs())).collect(),
+        oldest_ready: ready.iter().map(|row| Time(row.get(2))).min(),
+        unfinished: number(0),
+        purgeable: number(1),
+        overdue_timers: number(2),
     })
 }
 

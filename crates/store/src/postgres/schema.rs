@@ -34,10 +34,14 @@ pub fn with_tallies() -> i32 {
     before.count() as i32 + 1
 }
 
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /// Creates the version table together with its only row.
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS stepwell_schema (id INTEGER PRIMARY KEY, version INTEGER NOT NULL,
                           usable_by INTEGER NOT NULL);
                         INSERT INTO stepwell_schema (id, version, usable_by) VALUES (1, 0, 0) ON CONFLICT DO NOTHING";
+/// Lets one node after the other create the tables, so that none of them fails, which the database's log would show.
+/// Databases without advisory locks refuse this; there a node that fails tries again.
+const CREATE_LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('stepwell_schema'), hashtext(current_schema()))";
 /// Retries when several nodes create the same table at the same time.
 const TRIES: u32 = 10;
 
@@ -80,7 +84,17 @@ async fn try_migrate(db: &Session) -> DbResult<Result<(), Error>> {
     let has = async |name: &str| {
         Ok::<bool, Failed>(db.one(there, args![name]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0))
     };
-    db.script("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+    db.script(BEGIN).await?;
+    if !has("stepwell_schema").await?
+        && let Err(failed) = db.script_untimed(CREATE_LOCK).await
+    {
+        if let Failed::Lost(_) = failed {
+            return Err(failed);
+        }
+        db.script("ROLLBACK").await?;
+        db.script(BEGIN).await?;
+    }
+    // Another node may have created it while this one waited.
     if !has("stepwell_schema").await? {
         if has("workflow_runs").await? {
             return Ok(Err(Error::Unusable("this schema contains tables of another program".into())));

@@ -1,11 +1,8 @@
 //! One connection. Statements are pipelined and answered in order, each with a timeout.
 
 use super::args::Arg;
-use super::tls::{Encrypted, Tls};
-use super::url::{self, WrongUrl};
+use super::hosts::{Connected, Database};
 use crate::Error;
-use crate::PostgresOptions;
-use crate::tls::Authorities;
 use futures_util::TryStreamExt;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, Client, Connection, Row, RowStream, Socket, Statement};
+use tokio_postgres::{AsyncMessage, Client, Row, RowStream, Statement};
 
-/// The timeout for connecting.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The timeout for one answer. After that the connection is closed.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 /// The number of statements kept prepared. When it is exceeded, the cache is cleared: the server keeps a plan of some
@@ -39,8 +34,10 @@ const STATEMENT_TIMEOUT: &str = "; SET statement_timeout = '12s'";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     Reading,
-    /// Commits and claims: rows by key.
+    /// Commits: rows by key.
     Writing,
+    /// The lease and claims: rows by key. Its host is the one that all connections use.
+    Heartbeat,
     /// Migrations, transfers and benchmarks: no statement timeout.
     Maintenance,
 }
@@ -126,7 +123,7 @@ fn classify(code: &str, text: String) -> Error {
 }
 
 /// The error message with its causes.
-fn error_text(error: &tokio_postgres::Error) -> String {
+pub fn error_text(error: &tokio_postgres::Error) -> String {
     // The details of a server error may quote whole rows.
     if let Some(db_error) = error.as_db_error() {
         return db_error.message().to_string();
@@ -142,25 +139,27 @@ fn error_text(error: &tokio_postgres::Error) -> String {
 
 pub type DbResult<T> = Result<T, Failed>;
 
-/// The half of a connection that does the I/O.
-type Driver = Connection<Socket, Encrypted<Socket>>;
-
 impl Session {
-    pub async fn connect(options: &PostgresOptions, purpose: Purpose) -> DbResult<Session> {
-        let (client, connection) = connect(&options.url, options).await?;
+    pub async fn connect(database: &Database, purpose: Purpose) -> DbResult<Session> {
+        let connected = database.connect(purpose).await?;
+        let left = connected.left();
+        let Connected { client, driver, .. } = connected;
         let driver = tokio::spawn(async move {
-            // The error is reported to every pending request.
-            let _ = connection.await;
+            tokio::select! {
+                // The error is reported to every pending request.
+                _ = driver => {}
+                () = left => {}
+            }
         });
-        let session = Session { client, driver, statements: Mutex::default(), prepared: options.prepared };
+        let session = Session { client, driver, statements: Mutex::default(), prepared: database.prepared };
         let settings = match purpose {
             Purpose::Reading => format!("{SETTINGS}{STATEMENT_TIMEOUT}"),
-            Purpose::Writing => format!("{SETTINGS}{BY_KEY}{STATEMENT_TIMEOUT}"),
+            Purpose::Writing | Purpose::Heartbeat => format!("{SETTINGS}{BY_KEY}{STATEMENT_TIMEOUT}"),
             Purpose::Maintenance => return Ok(session),
         };
         // Behind a pooler the settings would apply to other clients. Databases that speak the protocol but do not know
         // these settings plan on their own.
-        if options.prepared
+        if database.prepared
             && let Err(lost @ Failed::Lost(_)) = session.script(&settings).await
         {
             return Err(lost);
@@ -237,10 +236,15 @@ impl Session {
             Ok(answer) => answer,
             Err(_) => {
                 // A late answer must not be mistaken for the answer to another statement.
-                self.driver.abort();
+                self.close();
                 Err(Failed::Lost(format!("the database did not answer within {} s", ANSWER_TIMEOUT.as_secs())))
             }
         }
+    }
+
+    /// Closes the connection; what waits for an answer fails.
+    pub fn close(&self) {
+        self.driver.abort();
     }
 
     /// Prepares the statement so that it can be pipelined.
@@ -276,27 +280,13 @@ impl Drop for Session {
     }
 }
 
-async fn connect(url: &str, options: &PostgresOptions) -> DbResult<(Client, Driver)> {
-    let mut config = url::read(url).map_err(|wrong| match wrong {
-        WrongUrl::Syntax(error) => Failed::Lost(error_text(&error)),
-        WrongUrl::Parameter(why) => Failed::Lost(why.into()),
-    })?;
-    let tls = match &options.ca_file {
-        Some(file) => Tls::only(&Authorities::read(file).map_err(Failed::Lost)?),
-        None => Tls::with(&Authorities::default()),
-    };
-    config.connect_timeout(CONNECT_TIMEOUT).keepalives_idle(Duration::from_secs(10)).tcp_user_timeout(ANSWER_TIMEOUT);
-    if config.get_application_name().is_none() {
-        config.application_name("stepwell");
-    }
-    let connected = tokio::time::timeout(CONNECT_TIMEOUT, config.connect(tls)).await;
-    let late = |_| Failed::Lost(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()));
-    connected.map_err(late)?.map_err(|error| Failed::Lost(error_text(&error)))
-}
-
 /// Listens for notifications until the connection breaks.
-pub async fn listen(url: &str, options: &PostgresOptions) -> DbResult<mpsc::Receiver<String>> {
-    let (client, mut connection) = connect(url, options).await?;
+pub async fn listen(database: &Database) -> DbResult<mpsc::Receiver<String>> {
+    let connected = database.connect_to_listen().await?;
+    // A URL of its own has other hosts.
+    let own_url = database.listen_url.is_some();
+    let left = connected.left();
+    let Connected { client, driver: mut connection, .. } = connected;
     let (heard, messages) = mpsc::channel(64);
     let (asked, listening) = oneshot::channel();
     tokio::spawn(async move {
@@ -313,6 +303,7 @@ pub async fn listen(url: &str, options: &PostgresOptions) -> DbResult<mpsc::Rece
             () = receive => {}
             _ = subscribe(&client, asked) => {}
             () = heard.closed() => {}
+            () = left, if !own_url => {}
         }
     });
     listening.await.map_err(|_| Failed::Lost("the server does not support LISTEN".into()))?;

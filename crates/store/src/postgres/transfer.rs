@@ -1,6 +1,7 @@
 //! A database as an endpoint of a transfer: one connection and one transaction that locks out all other writers.
 
 use super::args::{Arg, args};
+use super::hosts::Database;
 use super::session::{DbResult, Failed, Purpose, Session};
 use super::{evidence, schema};
 use crate::transfer::{
@@ -72,7 +73,8 @@ impl PgEndpoint {
 }
 
 async fn connect(options: &PostgresOptions) -> Result<Session, Error> {
-    Ok(Session::connect(options, Purpose::Maintenance).await?)
+    let options = super::pooling::adapt(options).await?;
+    Ok(Session::connect(&Database::new(options), Purpose::Maintenance).await?)
 }
 
 async fn begin(db: &Session, options: &PostgresOptions) -> Result<(), Error> {

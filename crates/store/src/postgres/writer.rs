@@ -5,9 +5,11 @@
 //! larger. Organisations take turns, so the burst of one does not delay the commits of another.
 
 use super::connection::WriterConnection;
+use super::hosts::Database;
+use super::own::Own;
 use super::session::{DbResult, Session};
 use super::single;
-use crate::PostgresOptions;
+use super::stalls::Stalls;
 use crate::evidence::{Effects, SharedKey};
 use crate::round_robin::in_turns;
 use crate::{Commit, Error, OrgId, Position, Refused, Supervisor};
@@ -63,13 +65,23 @@ pub struct Writers {
     next: AtomicUsize,
 }
 
+/// What the writers of a store share.
+#[derive(Clone)]
+pub struct Shared {
+    pub database: Arc<Database>,
+    pub key: SharedKey,
+    pub stalls: Arc<Stalls>,
+    pub own: Own,
+}
+
 impl Writers {
-    pub fn start(options: &Arc<PostgresOptions>, holders: &[i64], key: &SharedKey, supervisor: &Supervisor) -> Writers {
-        let queues = holders.iter().map(|&holder| {
+    pub fn start(shared: &Shared, holders: &[i64], supervisor: &Supervisor) -> Writers {
+        let queues = holders.iter().enumerate().map(|(writer, &holder)| {
             let (jobs, queue) = mpsc::channel(QUEUE);
-            let (options, key, queue) = (options.clone(), key.clone(), Arc::new(Mutex::new(queue)));
+            let (shared, queue) = (shared.clone(), Arc::new(Mutex::new(queue)));
             supervisor.spawn("store writer", move || {
-                run(WriterConnection::new(options.clone(), holder, key.clone()), queue.clone())
+                let watched = Watched { stalls: shared.stalls.clone(), writer };
+                run(WriterConnection::new(shared.clone(), holder), queue.clone(), watched)
             });
             jobs
         });
@@ -144,7 +156,13 @@ where
     }
 }
 
-async fn run(mut connection: WriterConnection, queue: Arc<Mutex<mpsc::Receiver<Job>>>) {
+/// Where a writer reports that it is at work.
+struct Watched {
+    stalls: Arc<Stalls>,
+    writer: usize,
+}
+
+async fn run(mut connection: WriterConnection, queue: Arc<Mutex<mpsc::Receiver<Job>>>, watched: Watched) {
     let mut queue = queue.lock().await;
     let mut waiting: VecDeque<Job> = VecDeque::new();
     let mut taken = Vec::new();
@@ -159,6 +177,7 @@ async fn run(mut connection: WriterConnection, queue: Arc<Mutex<mpsc::Receiver<J
             taken.push(job);
         }
         waiting = in_turns(waiting.drain(..).chain(taken.drain(..)), Job::org).collect();
+        watched.stalls.began(watched.writer);
         let there = match waiting.pop_front() {
             None => true,
             Some(Job::Task(task)) => connection.serve(task).await,
@@ -174,6 +193,7 @@ async fn run(mut connection: WriterConnection, queue: Arc<Mutex<mpsc::Receiver<J
                 write_batch(&mut connection, &mut waiting).await
             }
         };
+        watched.stalls.ended(watched.writer, there);
         if !there {
             tokio::time::sleep(RETRY_DELAY).await;
         }

@@ -451,6 +451,10 @@ impl Store for SqliteStore {
         Ok(Stats { journal, ..stats })
     }
 
+    async fn backlog(&self, now: Time) -> Result<Backlog, Error> {
+        self.read(move |db| retention::backlog(db, now)).await
+    }
+
     async fn integrity(&self) -> Result<Vec<String>, Error> {
         self.read(retention::integrity).await
     }

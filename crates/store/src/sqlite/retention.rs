@@ -3,7 +3,7 @@
 use super::evidence::Tx;
 use super::query;
 use crate::evidence::{DefinitionEntry, RunEntry};
-use crate::{COUNTED, ERASED, RunId, Stats, Version, descendants};
+use crate::{Backlog, COUNTED, ERASED, OrgId, RunId, Stats, Version, descendants};
 use rusqlite::{Connection, OptionalExtension, params};
 use stepwell_core::time::Time;
 
@@ -128,6 +128,27 @@ pub fn stats(db: &Connection, counted: bool) -> rusqlite::Result<Stats> {
             .query_row("SELECT count(*) FROM work WHERE node IS NULL", [], |row| row.get::<_, i64>(0))?
             .unsigned_abs(),
         rows: COUNTED.iter().filter(|_| counted).map(count).collect::<rusqlite::Result<_>>()?,
+    })
+}
+
+pub fn backlog(db: &Connection, now: Time) -> rusqlite::Result<Backlog> {
+    let sql = "SELECT org, count(*), min(ready_at) FROM work WHERE node IS NULL GROUP BY org ORDER BY 2 DESC, 1";
+    let mut ready = db.prepare_cached(sql)?;
+    let ready: Vec<(OrgId, i64, Time)> = ready
+        .query_map([], |row| Ok((OrgId(row.get(0)?), row.get(1)?, Time(row.get(2)?))))?
+        .collect::<rusqlite::Result<_>>()?;
+    let count = |sql: &str, values: &[i64]| {
+        let counted = db.prepare_cached(sql)?.query_row(rusqlite::params_from_iter(values), |row| row.get::<_, i64>(0));
+        counted.map(i64::unsigned_abs)
+    };
+    let late = now.0.saturating_sub(Backlog::OVERDUE.0 as i64);
+    let overdue = "SELECT count(*) FROM (SELECT 1 FROM timers WHERE due <= ?1 LIMIT ?2)";
+    Ok(Backlog {
+        oldest_ready: ready.iter().map(|(_, _, oldest)| *oldest).min(),
+        ready: ready.into_iter().map(|(org, count, _)| (org, count.unsigned_abs())).collect(),
+        unfinished: count("SELECT count(*) FROM workflow_runs WHERE finished_at IS NULL", &[])?,
+        overdue_timers: count(overdue, &[late, i64::from(Backlog::MOST_TIMERS)])?,
+        purgeable: count("SELECT count(*) FROM workflow_runs WHERE purge_at <= ?1", &[now.0])?,
     })
 }
 

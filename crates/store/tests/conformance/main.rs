@@ -99,6 +99,7 @@ macro_rules! suites {
             purge_removes_all_rows_of_the_run,
             an_interrupted_purge_continues,
             purgeable_runs_are_counted_before_a_purge,
+            the_backlog_counts_what_waits,
             only_a_finished_run_can_expire,
             positions_are_never_reused,
             rows_are_counted_by_table,

@@ -3,6 +3,7 @@
 mod blocking;
 mod concurrency;
 mod failures;
+mod hosts;
 mod open;
 mod pooler;
 mod tls;

@@ -70,6 +70,30 @@ pub async fn an_interrupted_purge_continues(store: &dyn Store) {
     }
 }
 
+pub async fn the_backlog_counts_what_waits(store: &dyn Store) {
+    assert_eq!(store.backlog(Time(9_000)).await.unwrap(), Backlog::default());
+    let mut first = create(1);
+    first.work.put = vec![work("a", ORG, 700, None), work("b", ORG, 300, None), work("claimed", ORG, 1, Some(NODE))];
+    // On time, overdue, not due.
+    first.timers.put = vec![timer("late", 7_999), timer("wake", 8_500), timer("later", 9_500)];
+    accepted(store, first).await;
+    let mut second = create(2);
+    second.work.put = vec![work("c", OrgId(2), 500, None)];
+    accepted(store, second).await;
+    for (run, purge) in [(3, Some(Time(9_000))), (4, Some(Time(9_001))), (5, None)] {
+        accepted(store, create(run)).await;
+        accepted(store, finish(run, 1, purge)).await;
+    }
+    let expected = Backlog {
+        ready: vec![(ORG, 2), (OrgId(2), 1)],
+        oldest_ready: Some(Time(300)),
+        unfinished: 2,
+        overdue_timers: 1,
+        purgeable: 1,
+    };
+    assert_eq!(store.backlog(Time(9_000)).await.unwrap(), expected);
+}
+
 pub async fn purgeable_runs_are_counted_before_a_purge(store: &dyn Store) {
     for (run, purge) in [(1, Some(Time(10))), (2, Some(Time(20))), (3, None)] {
         accepted(store, create(run)).await;

@@ -9,7 +9,7 @@ use stepwell_store::*;
 use stepwell_testing::{Cluster, Proxy, Schema};
 
 /// Where the shared server listens.
-fn server() -> std::net::SocketAddr {
+pub fn server() -> std::net::SocketAddr {
     let url = Cluster::shared().url();
     let address = url.split_once('@').unwrap().1.split('/').next().unwrap();
     address.parse().expect("an address and a port")

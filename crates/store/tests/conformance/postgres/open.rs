@@ -112,6 +112,21 @@ async fn several_processes_can_create_the_schema_concurrently() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn schemas_created_by_three_nodes_at_once_leave_no_error_in_the_database_log() {
+    let cluster = Cluster::start();
+    for _ in 0..5 {
+        let schema = cluster.schema();
+        let options = PostgresOptions::new(schema.url());
+        let (a, b, c) = tokio::join!(PgStore::open(&options), PgStore::open(&options), PgStore::open(&options));
+        for (store, run) in [a, b, c].into_iter().zip(1..) {
+            accepted(&store.unwrap(), create(run)).await;
+        }
+    }
+    let log = cluster.log();
+    assert!(!log.contains("ERROR"), "{log}");
+}
+
 /// A store whose database has a fake clock: names in the schema take precedence over built-in functions.
 async fn with_clock(schema: &Schema, clock: &str) -> PgStore {
     set_clock(schema, clock);

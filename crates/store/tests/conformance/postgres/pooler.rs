@@ -55,8 +55,11 @@ impl Pooler {
     }
 
     async fn open(&self, n: usize) -> PgStore {
-        let url = format!("postgres://postgres@127.0.0.1:{}/d{n}", self.port);
-        PgStore::open(&PostgresOptions { prepared: false, ..PostgresOptions::new(url) }).await.unwrap()
+        PgStore::open(&PostgresOptions { prepared: false, ..PostgresOptions::new(self.url(n)) }).await.unwrap()
+    }
+
+    fn url(&self, n: usize) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/d{n}", self.port)
     }
 }
 
@@ -115,6 +118,28 @@ pooled![
     only_a_finished_run_s_payloads_are_erased_and_its_log_stays,
     a_version_and_its_change_are_written_together_or_not_at_all,
 ];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pooler_in_transaction_mode_is_noticed_and_nothing_is_prepared() {
+    let pooler = Pooler::start(1).await;
+    let store = PgStore::open(&PostgresOptions::new(pooler.url(0))).await.unwrap();
+    // It polls: a process that could listen would hear one hint at the start.
+    let mut heard = store.hear().unwrap();
+    for _ in 0..3 {
+        let hint = tokio::time::timeout(super::PATIENCE, heard.recv()).await.expect("another hint").unwrap();
+        assert!(hint.ready);
+    }
+    // Connections to the server change hands between writers and readers.
+    let runs = (1..=60).map(|run| {
+        let store = &store;
+        async move {
+            accepted(store, create(run)).await;
+            accepted(store, next(run, 1)).await;
+            store.load(RunId(run)).await.unwrap().unwrap().version
+        }
+    });
+    assert_eq!(futures_util::future::join_all(runs).await, [Version(2); 60]);
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn behind_a_pooler_processes_poll_instead_of_listening() {
