@@ -1,6 +1,6 @@
 // The query cache of server responses and its keys. Live events invalidate it; nothing polls.
 import { QueryClient, queryOptions } from "@tanstack/react-query";
-import { api, Problem, page, part, type Schemas } from "./client";
+import { api, type Page, Problem, page, part, type Schemas } from "./client";
 
 export type Me = Schemas["Me"];
 export type Run = Schemas["Run"];
@@ -70,7 +70,8 @@ export const run = (id: string) =>
       // A run comes with its first steps; the others follow in pages.
       let cursor: string | null | undefined = got.tasks_next;
       while (cursor) {
-        const more = await page<Schemas["StepOfRun"]>(`/runs/${part(id)}/steps`, { limit: 1000, cursor });
+        const query = { limit: 1000, cursor };
+        const more: Page<Schemas["StepOfRun"]> = await page(`/runs/${part(id)}/steps`, query);
         for (const step of more.data) got.tasks[step.path] = step;
         cursor = more.next;
       }
