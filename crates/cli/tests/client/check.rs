@@ -13,6 +13,15 @@ tasks:
   look: {query: {connection: orders, sql: \"select * from t where day = :day and town = :town\", params: {day: 1}}}
   saved: {query: {saved: late}}
 ";
+const QUERIES: &str = "name: queries
+tasks:
+  few: {query: {connection: crm, sql: \"select $1, $2\", params: [1]}}
+  none: {query: {connection: crm, sql: \"select ?\"}}
+  many: {query: {connection: crm, sql: \"select '?'\", params: [\"{{input.a}}\"]}}
+  saved: {query: {saved: by-day, params: {town: Bonn}}}
+  open: {query: {saved: by-day, params: \"{{input.all}}\"}}
+  fine: {query: {connection: crm, sql: \"select :a, $$?$$\", params: {a: 1}}}
+";
 
 #[test]
 fn faults_in_code_point_into_the_document() {
@@ -65,6 +74,35 @@ fn what_a_definition_uses_and_a_server_does_not_have_is_a_warning() {
         lines.iter().map(|line| line["ok"].as_bool()).collect::<Vec<_>>(),
         [Some(true), Some(false), Some(false)]
     );
+}
+
+#[test]
+fn parameters_of_statements_without_a_value_are_warnings() {
+    let served = Served::with(&[CHAIN]);
+    let url = format!("sqlite:{}", served.place.file("crm.db", ""));
+    let url = served.place.file("url", &url);
+    served.run(&["connection", "set", "crm", "--from-file", &url]).expect(0);
+    let sql = served.place.file("by-day.sql", "select * from t where day = :day and town = :town and kind = :kind");
+    let saved = ["query", "set", "by-day", "--connection", "crm", "--from-file", &sql, "--param", "kind=\"a\""];
+    served.run(&saved).expect(0);
+    let file = served.place.file("queries.yaml", QUERIES);
+    let report = served.run(&["check", &file, "--json"]).expect(0).json();
+    let found: Vec<(&str, &str)> = report["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|warning| (warning["path"].as_str().unwrap(), warning["message"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        ("tasks.few.query.sql", "the statement has 2 parameters, but `params` has 1"),
+        ("tasks.none.query.sql", "the statement has 1 parameter, but `params` has 0"),
+        ("tasks.many.query.sql", "the statement has 0 parameters, but `params` has 1"),
+        (
+            "tasks.saved.query.saved",
+            "the saved query \"by-day\": the statement has a parameter `:day`, but `params` has no \"day\"",
+        ),
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -266,12 +266,9 @@ pub async fn check_code(kinds: &Kinds, definition: &Definition, text: &str) -> V
         for (path, input) in code(definition) {
             if let Err(message) = kind.check(input).await {
                 let code = input.get("code").and_then(Value::as_str).unwrap_or_default();
-                let passage = place(&message).map(|(line, column)| Passage { text: code, line, column });
+                let (line, column) = place(&message).unwrap_or((1, 1));
                 let fault = Fault::of(stepwell_formats::code::BAD_CODE, path, message);
-                faults.push(match passage {
-                    Some(passage) => fault.in_text(text, passage),
-                    None => fault,
-                });
+                faults.push(fault.in_text(text, Passage { text: code, line, column }));
             }
         }
     };

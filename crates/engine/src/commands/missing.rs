@@ -5,7 +5,7 @@ use super::Workflows;
 use crate::access::{Right, Role, User};
 use crate::error::Error;
 use crate::execute::Missing;
-use crate::records::by_name;
+use crate::records::{body, by_name};
 use crate::secrets::Secret;
 use crate::workflows::{Checked, SavedQuery};
 use serde_json::Value;
@@ -21,6 +21,8 @@ use stepwell_formats::{Fault, Passage, code};
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Warnings with a line and column, for each of which the document is read again.
 const MAX_POINTED: usize = 20;
+/// In place of parameters that only a run knows.
+const UNKNOWN: &str = "unknown";
 
 impl Workflows<'_> {
     /// What the steps of a definition use and the organisation does not have. Empty if that cannot be found out in time.
@@ -51,7 +53,7 @@ impl Workflows<'_> {
                 let mut missing = self.missing_secrets(input).await?;
                 let known = input.known();
                 if let Some(saved) = known.get("saved").and_then(Value::as_str).filter(|_| *call == Call::Query) {
-                    missing.extend(self.missing_query(saved).await?);
+                    missing.extend(self.missing_query(saved, &known).await?);
                 } else if let Some(kind) = self.rooms.executor.kinds.get(call.name()) {
                     let value = |field: &str| known.get(field).and_then(Value::as_str).unwrap_or_default().to_string();
                     let pair = |Missing { field, message }| (value(field), message);
@@ -110,9 +112,20 @@ impl Workflows<'_> {
         Ok(missing)
     }
 
-    async fn missing_query(&self, name: &str) -> Result<Vec<(String, String)>, Error> {
-        let found = by_name::<SavedQuery>(&*self.rooms.cluster.store, self.caller.org, name).await?;
-        let message = format!("there is no saved query {}", quote(name));
-        Ok(if found.is_some() { Vec::new() } else { vec![(name.to_string(), message)] })
+    /// Whether the saved query is there, and what it needs and this step does not give it.
+    async fn missing_query(&self, name: &str, known: &Value) -> Result<Vec<(String, String)>, Error> {
+        let Some(found) = by_name::<SavedQuery>(&*self.rooms.cluster.store, self.caller.org, name).await? else {
+            return Ok(vec![(name.to_string(), format!("there is no saved query {}", quote(name)))]);
+        };
+        let Some(kind) = self.rooms.executor.kinds.get(Call::Query.name()) else { return Ok(Vec::new()) };
+        let mut input = known.as_object().cloned().unwrap_or_default();
+        // A template may have any value, so the defaults of the saved query are not all there is.
+        if let Some(params @ Value::Null) = input.get_mut("params") {
+            *params = UNKNOWN.into();
+        }
+        let missing = kind.missing(self.caller.org, &body::<SavedQuery>(&found)?.input(input)).await;
+        let saved =
+            |missing: Missing| (name.to_string(), format!("the saved query {}: {}", quote(name), missing.message));
+        Ok(missing.into_iter().map(saved).collect())
     }
 }

@@ -39,7 +39,7 @@ impl Kept for SavedQuery {
 
 impl SavedQuery {
     /// The input of a step, with the saved query in place of its name.
-    fn input(self, mut input: Map<String, Value>) -> Value {
+    pub fn input(self, mut input: Map<String, Value>) -> Value {
         input.remove("saved");
         let params = match input.remove("params") {
             // A list is for `$1`, and a statement cannot mix positional and named parameters.

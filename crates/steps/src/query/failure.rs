@@ -14,7 +14,8 @@ pub fn bad_param(name: &str, why: &str) -> Failure {
 }
 
 pub fn wrong_param_count(wanted: usize, given: usize) -> Failure {
-    bad_query(format!("the statement has {wanted} parameters, but `params` has {given}"))
+    let parameters = if wanted == 1 { "parameter" } else { "parameters" };
+    bad_query(format!("the statement has {wanted} {parameters}, but `params` has {given}"))
 }
 
 pub fn missing_param(name: &str) -> Failure {

@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use pool::Key;
 use postgres::Postgres;
 use request::Request;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use sqlite::Sqlite;
 use std::sync::Arc;
 use stepwell_core::event::{Failure, Outcome, Reply};
@@ -74,19 +74,20 @@ impl StepKind for QueryKind {
 
     async fn missing(&self, org: OrgId, known: &Value) -> Vec<Missing> {
         let mut missing = Vec::new();
-        if let Some(name) = known.get("connection").and_then(Value::as_str)
-            && matches!(self.connections.connection(org, name).await, Ok(None))
-        {
-            let message = failure::unknown_connection(name).message.to_string();
-            missing.push(Missing { field: "connection", message });
+        let mut is_sqlite = None;
+        if let Some(name) = known.get("connection").and_then(Value::as_str) {
+            match self.connections.connection(org, name).await {
+                Ok(None) => {
+                    let message = failure::unknown_connection(name).message.to_string();
+                    missing.push(Missing { field: "connection", message });
+                }
+                Ok(Some(connection)) => is_sqlite = Some(connection.url.starts_with("sqlite:")),
+                Err(_) => {}
+            }
         }
-        if let (Some(text), Some(Value::Object(params))) =
-            (known.get("sql").and_then(Value::as_str), known.get("params"))
-        {
-            let (_, names) = sql::number_params(text);
-            let without = names.iter().filter(|name| !params.contains_key(*name));
-            let message = |name: &String| failure::missing_param(name).message.to_string();
-            missing.extend(without.map(|name| Missing { field: "sql", message: message(name) }));
+        if let Some(text) = known.get("sql").and_then(Value::as_str) {
+            let faults = missing_params(text, known.get("params"), is_sqlite);
+            missing.extend(faults.into_iter().map(|message| Missing { field: "sql", message }));
         }
         missing
     }
@@ -99,6 +100,37 @@ impl StepKind for QueryKind {
     fn is_idempotent(&self, input: &Value) -> bool {
         !input.get("write").and_then(Value::as_bool).unwrap_or_default()
     }
+}
+
+/// Parameters of a statement that would have no value, and values without a parameter. `params` is null if only a run
+/// knows it.
+fn missing_params(text: &str, params: Option<&Value>, is_sqlite: Option<bool>) -> Vec<String> {
+    let (_, names) = sql::number_params(text);
+    let none = Map::new();
+    let (named, given) = match params {
+        Some(Value::Object(params)) => (params, None),
+        Some(Value::Array(params)) => (&none, Some(params.len())),
+        None => (&none, Some(0)),
+        Some(_) => return Vec::new(),
+    };
+    let mut missing: Vec<String> = names
+        .iter()
+        .filter(|name| !named.contains_key(*name))
+        .map(|name| failure::missing_param(name).message.to_string())
+        .collect();
+    let wanted = match sql::highest_number(text) {
+        Some(highest) => Some(highest),
+        // SQLite's own names and numbers (`@a`, `?2`) are left to the database.
+        None if text.contains(['@', '$']) => None,
+        None if is_sqlite == Some(false) || !text.contains('?') => Some(0),
+        None => is_sqlite.and_then(|_| sql::question_marks(text)),
+    };
+    if let (Some(wanted), Some(given), true) = (wanted, given, names.is_empty())
+        && wanted != given
+    {
+        missing.push(failure::wrong_param_count(wanted, given).message.to_string());
+    }
+    missing
 }
 
 /// Knows no connections.

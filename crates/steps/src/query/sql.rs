@@ -45,12 +45,41 @@ pub fn forbidden_keyword(sql: &str) -> Option<String> {
 
 /// Whether the statement has numbered parameters, which would clash with the numbers given to names.
 pub fn has_numbered_params(sql: &str) -> bool {
-    let number = |text: &str| {
-        let signs = text.match_indices('$').map(|(at, _)| (&text[..at], &text[at + 1..]));
-        let begins = |before: &str| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        { signs }.any(|(before, after)| begins(before) && after.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    segments(sql).any(|segment| matches!(segment, Segment::Plain(text) if number(text)))
+    highest_number(sql).is_some()
+}
+
+/// The greatest number of a parameter such as `$1`.
+pub fn highest_number(sql: &str) -> Option<usize> {
+    let plain = segments(sql).filter_map(|segment| match segment {
+        Segment::Plain(text) => Some(text),
+        Segment::Comment(_) | Segment::Quoted(_) => None,
+    });
+    plain.flat_map(numbers).max()
+}
+
+/// The numbers of the parameters in text without quotes and comments.
+fn numbers(text: &str) -> impl Iterator<Item = usize> {
+    let signs = text.match_indices('$').map(|(at, _)| (&text[..at], &text[at + 1..]));
+    let begins = |before: &str| !before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    signs.filter(move |(before, _)| begins(before)).filter_map(|(_, after)| {
+        let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        after[..end].parse().ok()
+    })
+}
+
+/// How many `?` stand for parameters, as in SQLite. `None` if some have numbers. In PostgreSQL, `?` is an operator.
+pub fn question_marks(sql: &str) -> Option<usize> {
+    let mut count = 0;
+    for segment in segments(sql) {
+        let Segment::Plain(text) = segment else { continue };
+        for (at, _) in text.match_indices('?') {
+            if text[at + 1..].starts_with(|c: char| c.is_ascii_digit()) {
+                return None;
+            }
+            count += 1;
+        }
+    }
+    Some(count)
 }
 
 /// Replaces `:name` by `$1`, `$2`, … and returns the names in that order.
@@ -218,6 +247,9 @@ mod tests {
         assert!(number_params.iter().all(|sql| has_numbered_params(sql)));
         let others = ["select :a", "select a$1", "select '$1', \"$1\" -- $1", "select $$ $1 $$", "select $t$1$t$"];
         assert!(!others.iter().any(|sql| has_numbered_params(sql)));
+        assert_eq!(highest_number("select $2, $10, '$11' -- $12"), Some(10));
+        assert_eq!(question_marks("select ?, '?', \"?\" /* ? */ where a = ?"), Some(2));
+        assert_eq!(question_marks("select ?1, ?1"), None);
     }
 
     #[test]

@@ -36,7 +36,7 @@ async fn missing_surplus_and_unknown_parameters_are_reported() {
     for harness in harnesses {
         let by_number = "SELECT id FROM t WHERE id = $1";
         let failure = harness.query(by_number, json!([])).await.unwrap_err();
-        check(&failure, "bad_query", "the statement has 1 parameters, but `params` has 0");
+        check(&failure, "bad_query", "the statement has 1 parameter, but `params` has 0");
         let failure = harness.query(by_number, json!([1, 2])).await.unwrap_err();
         check(&failure, "bad_query", "`params` has 2");
         let by_name = "SELECT id FROM t WHERE id = :id";
