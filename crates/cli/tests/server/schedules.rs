@@ -200,6 +200,7 @@ fn a_schedule_is_added_shown_and_removed_by_a_user_who_may_only_run() {
     assert_eq!(api.data("/schedules"), json!([]));
     let refused = ann.post("/api/v1/workflows/tick/schedules", &json!({"cron": "99 * * * *"})).is(422);
     assert!(refused.text().contains("minute"), "{}", refused.text());
+    assert_eq!(refused.json()["errors"][0]["pointer"], "/cron");
     place.stepwell(&["schedule", "tick", "--add", "@daily", "--input", "n=1"]);
     assert_eq!(api.data("/schedules").as_array().unwrap().len(), 1);
 }

@@ -70,7 +70,13 @@ impl Scheduled {
 pub fn read_cron(written: &Value) -> Result<Cron, Error> {
     // Read as a definition is, so that a schedule means the same in both.
     let definition = json!({"name": "schedule", "trigger": written, "tasks": {"rest": {"sleep": 0}}});
-    let read = stepwell_formats::read_value(&definition).map_err(Error::Definition)?;
+    let read = stepwell_formats::read_value(&definition).map_err(|mut faults| {
+        // The fields stand alone here.
+        for fault in &mut faults.list {
+            fault.path = fault.path.trim_start_matches("trigger").trim_start_matches('.').to_owned();
+        }
+        Error::Definition(faults)
+    })?;
     match read.triggers.into_iter().next() {
         Some(Trigger::Cron(cron)) => Ok(cron),
         _ => Err(Error::Input { path: "cron".into(), message: "a cron expression is required".into() }),
