@@ -79,6 +79,25 @@ fn an_agent_defines_in_any_dialect_starts_and_follows() {
 }
 
 #[test]
+fn a_run_is_started_later_over_mcp() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    server.api.define(&json!({"name": "later", "tasks": {"say": {"tool": "echo"}}}));
+    let agent = Agent::plain(&server.with_key(&installation.agent_key()));
+    let late = json!({"workflow": "later", "at": "2999-01-01T00:00:00+01:00"});
+    assert!(agent.refused("workflow_start", late).contains("at most 5 years ahead"));
+    let run = agent.done("workflow_start", json!({"workflow": "later", "delay": "30d"}));
+    assert_eq!((&run["status"], &run["finished"]), (&json!("scheduled"), &json!(false)), "{run:#}");
+    let listed = agent.done("workflow_list_runs", json!({"status": ["scheduled"]}));
+    assert_eq!(listed["runs"][0]["run_id"], run["run_id"]);
+    let cancelled = agent.done("workflow_cancel", json!({"run_id": run["run_id"]}));
+    assert_eq!(cancelled["status"], "cancelled", "{cancelled:#}");
+    // It is waited for if that is asked.
+    let run = agent.done("workflow_start", json!({"workflow": "later", "delay": "300ms", "wait_seconds": 20}));
+    assert_eq!(run["status"], "completed", "{run:#}");
+}
+
+#[test]
 fn check_only_refuses_what_a_definition_would_be_refused_for() {
     let installation = Installation::new().config("plans: {small: {tasks_per_workflow: 2}}\ndefault_plan: small\n");
     let server = installation.serve();

@@ -222,15 +222,18 @@ impl Call<'_> {
     }
 
     async fn start(self, start: Start) -> Result<CallToolResponse, Problem> {
-        let wait = start.wait_seconds.map_or(runs::USUAL_WAIT, seconds);
         // Most workflows take an object, and REST also turns an empty body into one.
         let input = self.input(&start.workflow, start.input.unwrap_or_else(|| json!({}))).await?;
         let mut trigger = Trigger::new(&start.workflow, input);
         trigger.key = start.idempotency_key.as_deref();
         trigger.labels = start.labels;
         trigger.when = When::parse(start.at.as_deref(), start.delay.as_deref())?;
-        // A scheduled run does not end soon.
-        let wait = if trigger.when.is_some() { Duration::ZERO } else { wait };
+        let wait = match start.wait_seconds {
+            Some(asked) => seconds(asked),
+            // A scheduled run does not end soon.
+            None if trigger.when.is_some() => Duration::ZERO,
+            None => runs::USUAL_WAIT,
+        };
         self.begin(trigger, wait).await
     }
 
