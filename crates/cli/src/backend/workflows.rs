@@ -7,7 +7,8 @@ use stepwell_engine::Error;
 use stepwell_engine::commands::{Source, State, WorkflowQuery};
 use stepwell_formats::code;
 use stepwell_server::view::{
-    FaultView, NewSchedule, Page, ScheduleSummary, VersionView, WarningsView, Workflow, WorkflowSummary,
+    EarlierWorkflow, FaultView, NewSchedule, Page, ScheduleSummary, VersionView, WarningsView, Workflow,
+    WorkflowSummary,
 };
 
 const PAGE: u32 = 1_000;
@@ -143,8 +144,10 @@ impl Backend {
             }
             (Backend::Server(client), None) => client.data(Call::post(&["workflows"]).text(text)).await,
             (Backend::Directory(directory), _) => {
-                or_refusal(directory.engine.workflows(&directory.caller).define(Source { text, file: None }).await)?;
-                directory.summary(name).await
+                let source = Source { text, file: None };
+                let defined = or_refusal(directory.engine.workflows(&directory.caller).define(source).await)?;
+                let earlier = defined.before.map(|(id, at)| EarlierWorkflow { id, deleted_at: at.into() });
+                Ok(WorkflowSummary { earlier, ..directory.summary(name).await? })
             }
         }
     }

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use stepwell_core::diff::unified;
-use stepwell_server::view::WorkflowSummary;
+use stepwell_server::view::{EarlierWorkflow, WorkflowSummary};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -58,6 +58,9 @@ struct Done<'a> {
     version: u32,
     previous_version: Option<u32>,
     dry_run: bool,
+    /// Of a new workflow: the one of the same name that was deleted last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier: Option<EarlierWorkflow>,
 }
 
 pub fn run(args: Args) -> anyhow::Result<Exit> {
@@ -109,7 +112,8 @@ async fn apply(backend: &Backend, args: &Args, wanted: &[Wanted]) -> anyhow::Res
             backend.delete_workflow(id).await.with_context(|| name.clone())?;
         }
         let (version, previous_version, dry_run) = (*version, Some(*version), args.dry_run);
-        let done = Done { file: None, workflow: name, result: "deleted", version, previous_version, dry_run };
+        let done =
+            Done { file: None, workflow: name, result: "deleted", version, previous_version, dry_run, earlier: None };
         match args.json {
             true => document(&done)?,
             false => writeln!(std::io::stdout(), "{}", plain(&format!("{name}: deleted")))?,
@@ -149,11 +153,14 @@ async fn define<'a>(
     before: Option<&Current>,
 ) -> anyhow::Result<Done<'a>> {
     let same = before.is_some_and(|before| before.source == one.text);
+    let mut earlier = None;
     let version = match before {
         Some(before) if same => before.version,
         _ if !args.dry_run => {
             let made = backend.define(&one.name, &one.text, before).await;
-            made.with_context(|| one.file.clone())?.version
+            let made = made.with_context(|| one.file.clone())?;
+            earlier = made.earlier;
+            made.version
         }
         Some(before) => before.version + 1,
         None => 1,
@@ -165,7 +172,7 @@ async fn define<'a>(
     };
     let previous_version = before.map(|before| before.version);
     let (file, dry_run) = (Some(one.file.as_str()), args.dry_run);
-    Ok(Done { file, workflow: &one.name, result, version, previous_version, dry_run })
+    Ok(Done { file, workflow: &one.name, result, version, previous_version, dry_run, earlier })
 }
 
 async fn assign(backend: &Backend, args: &Args, one: &Wanted, existing: &[WorkflowSummary]) -> anyhow::Result<()> {
@@ -187,7 +194,12 @@ fn print(args: &Args, done: &Done<'_>, one: &Wanted, before: Option<&Current>) -
             let changes = unified(&before.source, &one.text);
             format!("{}: version {was} → {version}\n--- version {was}\n+++ {}\n{changes}", one.name, one.file)
         }
-        _ => format!("{}: {}\n", one.name, done.result),
+        _ => match &done.earlier {
+            Some(EarlierWorkflow { id, .. }) => {
+                format!("{}: {}; an earlier workflow of this name is deleted: {id}\n", one.name, done.result)
+            }
+            None => format!("{}: {}\n", one.name, done.result),
+        },
     };
     Ok(write!(std::io::stdout(), "{}", plain(&text))?)
 }

@@ -45,6 +45,9 @@ fn works(place: &Installation) {
     place.stepwell(&["workflow", "restore", "hooked"]).expect(1);
     place.stepwell(&["workflow", "show", "hooked"]).expect(0).says("enabled");
     place.stepwell(&["workflow", "delete", id]).expect(0);
+    let again = place.stepwell(&["apply", "-f", &hooked]).expect(0).out;
+    assert_eq!(again, format!("hooked: created; an earlier workflow of this name is deleted: {id}\n"));
+    place.stepwell(&["workflow", "delete", "hooked"]).expect(0);
     let listed = place.stepwell(&["workflow", "list", "--json"]).expect(0);
     assert_eq!(listed.out, place.stepwell(&["workflows", "--json"]).expect(0).out);
     assert_eq!(listed.lines().len(), 1);
