@@ -102,7 +102,7 @@ impl Engine {
     /// The next entries of a run's log behind this version, at most 500; none at its end. Begin with 0.
     pub async fn events(&self, run: &str, after: i64) -> Result<Vec<Event>, Error> {
         let events = self.engine.runs(&self.caller).events(run, after, PAGE).await?;
-        Ok(events.into_iter().map(Event::from).collect())
+        Ok(events.events.into_iter().map(Event::from).collect())
     }
 
     /// Cancels a run.

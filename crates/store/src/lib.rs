@@ -50,13 +50,32 @@ pub trait Store: Registry + Nodes {
         let loaded = self.load(run).await?;
         Ok(loaded.map(|loaded| LoadedRun { steps: Vec::new(), values: Vec::new(), ..loaded }))
     }
-    /// Returns several runs at once; missing runs are left out.
-    async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
+    /// Returns a run without its payloads.
+    async fn outline(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        let loaded = self.load(run).await?;
+        Ok(loaded.map(|loaded| LoadedRun { values: Vec::new(), ..loaded }))
+    }
+    /// Returns several runs at once, as far as all their payloads together have at most `bytes`. Runs beyond that and
+    /// missing runs are left out.
+    async fn load_small(&self, runs: Vec<RunId>, bytes: u64) -> Result<Vec<LoadedRun>, Error> {
         let mut loaded = Vec::with_capacity(runs.len());
+        let mut left = bytes;
         for run in runs {
-            loaded.extend(self.load(run).await?);
+            let Some(run) = self.load(run).await? else { continue };
+            let size = run.values.iter().map(|value| value.payload.len() as u64).sum();
+            if let Some(rest) = left.checked_sub(size) {
+                left = rest;
+                loaded.push(run);
+            }
         }
         Ok(loaded)
+    }
+    /// Returns the size of each payload of a run in bytes, ordered by id.
+    async fn sizes(&self, run: RunId) -> Result<Vec<(ValueId, u64)>, Error> {
+        let values = self.load(run).await?.map(|loaded| loaded.values).unwrap_or_default();
+        let mut sizes: Vec<_> = values.iter().map(|value| (value.id, value.payload.len() as u64)).collect();
+        sizes.sort_unstable();
+        Ok(sizes)
     }
     /// Returns the run with this public id (`run_…`).
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error>;

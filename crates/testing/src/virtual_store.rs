@@ -262,7 +262,9 @@ passed_on! {
     reads {
         fn load(run: RunId) -> Option<LoadedRun>;
         fn head(run: RunId) -> Option<LoadedRun>;
-        fn load_all(runs: Vec<RunId>) -> Vec<LoadedRun>;
+        fn outline(run: RunId) -> Option<LoadedRun>;
+        fn load_small(runs: Vec<RunId>, bytes: u64) -> Vec<LoadedRun>;
+        fn sizes(run: RunId) -> Vec<(ValueId, u64)>;
         fn find_run(public: &str) -> Option<RunId>;
         fn run_secret(public: &str) -> Option<(RunId, [u8; 16])>;
         fn run(run: RunId) -> Option<RunRow>;

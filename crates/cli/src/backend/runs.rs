@@ -45,7 +45,7 @@ impl Backend {
             }
             Backend::Directory(Directory { engine, caller }) => {
                 let events = or_refusal(engine.runs(caller).events(run, after, PAGE).await)?;
-                Ok(events.into_iter().map(|event| Event::new(run, event)).collect())
+                Ok(events.events.into_iter().map(|event| Event::new(run, event)).collect())
             }
         }
     }

@@ -66,3 +66,24 @@ fn many_triggers_of_one_organisation_leave_room_for_others() {
         })
     });
 }
+
+#[test]
+fn readers_of_large_runs_take_no_memory_from_others() {
+    withstand("readers of large runs", |world| {
+        world.define(&json!({"name": "it", "tasks": {"all": {
+            "for_each": "{{input.items}}",
+            "tasks": {"one": {"tool": "echo", "args": {"message": "{{input.text}}"}}},
+        }}}));
+        // About 120 MB of inputs and results.
+        let run = world.attacker.trigger("it", &json!({"items": vec![1; 30], "text": "x".repeat(2 << 20)}));
+        let attacker = world.attacker.clone();
+        assert_eq!(attacker.end(&run)["status"], "completed");
+        Flood::of(8, move || {
+            for path in ["", "/steps?limit=1000", "/status"] {
+                let answer = attacker.get(&format!("/api/v1/runs/{run}{path}"));
+                assert!(answer.status < 500, "{path}: {}", answer.text());
+                assert!(answer.bytes.len() < 20 << 20, "{path}: {} bytes", answer.bytes.len());
+            }
+        })
+    });
+}

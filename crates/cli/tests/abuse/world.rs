@@ -9,13 +9,17 @@ use std::time::{Duration, Instant};
 use stepwell_testing::{Api, Process, TestStore, eventually};
 
 /// Runs of the victim before the attack, and while it lasts.
-const QUIET: usize = 15;
-const ATTACKED: usize = 25;
+const QUIET: usize = 25;
+const ATTACKED: usize = 60;
 /// The most memory that any attack may cost, in megabytes: about what the limits of one run, one transition and a few
 /// requests add up to.
 const MAX_MEMORY: u64 = 1_200;
-/// A victim that waits longer than this is blocked, and not only slower: half of its runs must be faster.
+/// No run of the victim takes longer.
 const BLOCKED: Duration = Duration::from_secs(1);
+/// Half of the victim's runs take at most this many times what they took before.
+const SLOWER: u32 = 10;
+/// On few processors, the attacker's own requests and an unoptimised server make the victim this slow.
+const SHARED: Duration = Duration::from_millis(150);
 
 /// Attacks are measured, so they run one at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -94,16 +98,26 @@ pub fn withstand<A: Any>(name: &str, attack: impl FnOnce(&World) -> A) {
     let attacked = world.measure(ATTACKED);
     drop(under_way);
     let peak = world.peak();
-    let p50 = |taken: &[Duration]| taken[taken.len() / 2];
-    println!(
-        "| {name} | {} | {} | {} | {peak} MB |",
-        shown(p50(&quiet)),
-        shown(p50(&attacked)),
-        shown(attacked[attacked.len() - 1])
-    );
+    let before = percentile(&quiet, 50);
+    let [p50, p99] = [50, 99].map(|part| percentile(&attacked, part));
+    if HEAD.swap(false, Ordering::Relaxed) {
+        println!(
+            "| attack | victim p50 before | victim p50 | victim p99 | peak memory |\n| --- | --- | --- | --- | --- |"
+        );
+    }
+    println!("| {name} | {} | {} | {} | {peak} MB |", shown(before), shown(p50), shown(p99));
     assert!(!world.process.has_ended(), "{name}: the server died");
-    assert!(p50(&attacked) < BLOCKED, "{name}: the victim was blocked: {attacked:?}");
+    assert!(p50 <= SHARED.max(before * SLOWER), "{name}: the victim became {SLOWER} times slower: {attacked:?}");
+    assert!(p99 < BLOCKED, "{name}: the victim was blocked: {attacked:?}");
     assert!(peak < MAX_MEMORY, "{name}: the server used {peak} MB");
+}
+
+/// The head of the table is still to be printed.
+static HEAD: AtomicBool = AtomicBool::new(true);
+
+/// The time within which this percentage of the sorted times is.
+fn percentile(taken: &[Duration], part: usize) -> Duration {
+    taken[(taken.len() * part).div_ceil(100) - 1]
 }
 
 fn shown(taken: Duration) -> String {

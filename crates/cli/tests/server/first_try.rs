@@ -104,6 +104,12 @@ fn an_input_that_came_as_text_is_read_or_refused() {
     assert!(agent.done("workflow_start", start("texts"))["output"].to_string().contains("\\\"n\\\""));
     let said = agent.refused("workflow_start", start("any"));
     assert!(said.contains("pass the object itself"), "{said}");
+    // The values of a text are counted like those of a body, and not only its bytes.
+    let many = json!(format!("{{\"n\": [{}0]}}", "0,".repeat(1_000_000)));
+    let said = agent.refused("workflow_start", json!({"workflow": "typed", "input": many}));
+    assert!(said.contains("values: send less"), "{said}");
+    let said = agent.refused("workflow_start", json!({"workflow": "texts", "input": "", "labels": many}));
+    assert!(said.contains("values: send less"), "{said}");
 }
 
 #[test]

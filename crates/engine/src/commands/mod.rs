@@ -44,8 +44,8 @@ pub use policies::NewPolicy;
 pub use queries::NewQuery;
 pub use reviews::{ReviewView, Reviewing, StepChanges, Uses};
 pub use runs::{
-    AttemptView, BulkOutcome, EventView, How, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary, RunView,
-    RunWarning, StartedBy, StartedWith, StepView, Trigger, When, page_size,
+    AttemptView, BulkOutcome, EventPage, EventView, How, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary,
+    RunView, RunWarning, StartedBy, StartedWith, StepPage, StepQuery, StepView, Trigger, When, page_size,
 };
 pub use schedules::ScheduleView;
 pub use secrets::{NewSecret, Rotated};

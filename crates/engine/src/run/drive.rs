@@ -8,6 +8,7 @@ use super::children;
 use super::commit::{follow_up, write};
 use super::driver::Driver;
 use super::live::Live;
+use super::loads::{Room, SMALL, read_apart};
 use super::messages::{Envelope, Message};
 use super::plan::Plan;
 use super::record::{restore, status};
@@ -271,16 +272,30 @@ async fn discard(runner: &Arc<Runner>, id: RunId, messages: Vec<Envelope>) {
     forget(runner, stale).await;
 }
 
-/// Loads a run. `None` if it does not exist.
+/// Loads a run. `None` if it does not exist. Waits for memory if the run is large.
 pub async fn load(runner: &Runner, id: RunId) -> Result<Option<Box<Live>>, Error> {
-    let Some(stored) = runner.cluster.store.load(id).await? else { return Ok(None) };
-    revive(runner, &stored).await.map(Some)
+    let store = &runner.cluster.store;
+    if let Some(stored) = store.load_small(vec![id], SMALL).await?.pop() {
+        return revive(runner, stored).await.map(Some);
+    }
+    let Some(head) = store.head(id).await? else { return Ok(None) };
+    let bytes = store.sizes(id).await?.into_iter().map(|(_, bytes)| bytes).sum();
+    let room = runner.loads.room(head.row.org, bytes).await?;
+    let Some(stored) = store.load(id).await? else { return Ok(None) };
+    let live = revive(runner, stored).await?;
+    Ok(Some(Box::new(Live { room, ..*live })))
 }
 
 /// Builds the run in memory from its rows.
-pub async fn revive(runner: &Runner, stored: &LoadedRun) -> Result<Box<Live>, Error> {
+pub async fn revive(runner: &Runner, stored: LoadedRun) -> Result<Box<Live>, Error> {
     let compiled = runner.workflows.version(stored.row.definition).await?;
-    let run = restore(&compiled.definition.graph, stored)?;
+    let of = compiled.clone();
+    let bytes: usize = stored.values.iter().map(|value| value.payload.len()).sum();
+    let read = move || {
+        let run = restore(&of.definition.graph, &stored);
+        run.map(|run| (run, LoadedRun { values: Vec::new(), steps: Vec::new(), ..stored }))
+    };
+    let (run, stored) = read_apart(bytes, read).await??;
     Ok(Box::new(Live {
         id: stored.row.id,
         org: stored.row.org,
@@ -295,6 +310,7 @@ pub async fn revive(runner: &Runner, stored: &LoadedRun) -> Result<Box<Live>, Er
         acts_as: stored.row.acts_as.as_str().into(),
         erased: stored.row.erased.is_some(),
         watcher: None,
+        room: Room::default(),
     }))
 }
 
@@ -340,7 +356,7 @@ pub async fn transition(
 
 /// Whether nothing was written since the run was loaded. Commits check this themselves.
 async fn is_current(runner: &Runner, live: &Live) -> Result<bool, Error> {
-    Ok(runner.cluster.store.load(live.id).await?.is_some_and(|stored| stored.version == live.version))
+    Ok(runner.cluster.store.head(live.id).await?.is_some_and(|stored| stored.version == live.version))
 }
 
 /// Replies to callers, and handles the messages that need no planning.

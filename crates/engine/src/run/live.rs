@@ -1,5 +1,6 @@
 //! A run in memory.
 
+use super::loads::Room;
 use crate::workflows::{Compiled, Origin};
 use std::sync::Arc;
 use stepwell_core::run::Run;
@@ -25,6 +26,8 @@ pub struct Live {
     pub erased: bool,
     /// Fires when the run ends. Registered once the run is on disk, because a run that is not there counts as ended.
     pub watcher: Option<oneshot::Sender<()>>,
+    /// The memory for its payloads, if it was read from the store.
+    pub room: Room,
 }
 
 impl Live {

@@ -4,12 +4,17 @@
 //! next commit. A run that only sleeps or waits has no mailbox.
 
 use super::live::Live;
+use super::loads::Room;
 use super::messages::{Envelope, Message};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use stepwell_store::{RunId, WorkKey};
 use tokio_util::sync::CancellationToken;
 
+/// Weight of a run that is kept in memory whatever the weight of the others is.
+const LIGHT: u64 = 64 << 10;
+/// Weight of all heavier runs that are kept in memory between two events.
+const MAX_HEAVY: u64 = 512 << 20;
 /// Maximum number of attempts that are remembered because their report could not be recorded.
 const MAX_UNREPORTED: usize = 10_000;
 
@@ -38,8 +43,40 @@ struct State {
     by_run: BTreeMap<RunId, Mailbox>,
     /// Attempts that were executed here, and whose report could not be recorded.
     unreported: BTreeSet<(RunId, WorkKey)>,
-    /// How many runs are in memory.
-    cached: usize,
+    cached: Cached,
+}
+
+/// The runs that are kept in memory.
+#[derive(Default)]
+struct Cached {
+    runs: usize,
+    /// What those of them that are not light weigh.
+    heavy: u64,
+}
+
+impl Cached {
+    /// Counts a run of this weight if there is room for it.
+    fn add(&mut self, weight: u64, max_runs: usize) -> bool {
+        let heavy = self.heavy + Cached::heavy(weight);
+        let fits = self.runs < max_runs && heavy <= MAX_HEAVY;
+        if fits {
+            (self.runs, self.heavy) = (self.runs + 1, heavy);
+        }
+        fits
+    }
+
+    fn remove(&mut self, weight: u64) {
+        self.runs -= 1;
+        self.heavy -= Cached::heavy(weight);
+    }
+
+    fn heavy(weight: u64) -> u64 {
+        if weight > LIGHT { weight } else { 0 }
+    }
+}
+
+fn weight(live: &Live) -> u64 {
+    live.run.values.weight()
 }
 
 /// The messages a driver has to handle, with the run if it was in memory.
@@ -101,13 +138,16 @@ impl Mailboxes {
             mailbox.driven = false;
             // A run with decisions left gets its next turn soon.
             let busy = |live: &Live| !mailbox.running.is_empty() || live.run.has_decisions_left();
-            mailbox.live = live.filter(|live| busy(live) && state.cached < self.max_cached);
-            state.cached += usize::from(mailbox.live.is_some());
+            let kept = live.filter(|live| busy(live) && state.cached.add(weight(live), self.max_cached));
+            // Its weight counts here from now on.
+            mailbox.live = kept.map(|live| Box::new(Live { room: Room::default(), ..*live }));
             state.remove_if_idle(run);
             return None;
         }
         let cached = mailbox.live.take();
-        state.cached -= usize::from(cached.is_some());
+        if let Some(live) = &cached {
+            state.cached.remove(weight(live));
+        }
         // A retry may replace the run's graph, so it gets a commit of its own.
         let retry = mailbox.messages.iter().position(|envelope| matches!(envelope.message, Message::Retry { .. }));
         let rest = match retry {
@@ -191,8 +231,29 @@ impl State {
     fn remove_if_idle(&mut self, run: RunId) {
         let keeps = |mailbox: &Mailbox| mailbox.live.as_ref().is_some_and(|live| live.run.has_decisions_left());
         if self.by_run.get(&run).is_some_and(|mailbox| mailbox.is_idle() && !keeps(mailbox)) {
-            let removed = self.by_run.remove(&run);
-            self.cached -= usize::from(removed.is_some_and(|mailbox| mailbox.live.is_some()));
+            let removed = self.by_run.remove(&run).and_then(|mailbox| mailbox.live);
+            if let Some(live) = removed {
+                self.cached.remove(weight(&live));
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cached, LIGHT, MAX_HEAVY};
+
+    #[test]
+    fn large_runs_are_kept_in_memory_up_to_their_weight_and_light_ones_beside_them() {
+        let mut cached = Cached::default();
+        assert!(cached.add(MAX_HEAVY - 10, 10));
+        assert!(!cached.add(LIGHT + 1, 10), "too heavy beside the other");
+        assert!(cached.add(LIGHT, 10), "light ones are counted only");
+        cached.remove(MAX_HEAVY - 10);
+        assert!(cached.add(LIGHT + 1, 10));
+        assert!(!cached.add(0, 2), "there are two");
+        cached.remove(LIGHT + 1);
+        cached.remove(LIGHT);
+        assert_eq!((cached.runs, cached.heavy), (0, 0));
     }
 }

@@ -28,6 +28,7 @@ mod due;
 mod keys;
 pub mod links;
 mod live;
+mod loads;
 mod mailbox;
 mod messages;
 mod plan;
@@ -42,6 +43,7 @@ pub use broken::{Cancellation, cancel as cancel_unread};
 pub use driver::Driver;
 pub use keys::{ChildTask, child_key, timer_key, timer_named};
 pub use live::Live;
+pub use loads::{Room, SMALL, read_apart};
 pub use mailbox::Mailboxes;
 pub use messages::{Envelope, Message};
 pub use record::{CommitContext, StoredRunError, record, restore, scheduled_for, status};
@@ -53,6 +55,7 @@ use crate::workflows::Workflows;
 use child_starts::ChildStarts;
 use continuing::Continuations;
 use due::DueRuns;
+use loads::Loads;
 use recovery::Recovery;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -87,6 +90,10 @@ pub struct Runner {
     pub mailboxes: Mailboxes,
     pub timers: Arc<Timers>,
     pub child_starts: ChildStarts,
+    /// Memory for runs that are continued. Separate from `views`, so that readers do not hold them up.
+    loads: Loads,
+    /// Memory for runs that are shown.
+    pub views: Loads,
     pub broken: broken::BrokenRuns,
     continuations: Continuations,
     due_runs: DueRuns,
@@ -124,6 +131,8 @@ impl Runner {
             mailboxes: Mailboxes::new(live_runs),
             timers: Arc::default(),
             child_starts: ChildStarts::default(),
+            loads: Loads::default(),
+            views: Loads::default(),
             broken: broken::BrokenRuns::default(),
             continuations: Continuations::default(),
             due_runs: DueRuns::default(),

@@ -2,6 +2,7 @@
 
 use super::drive::{self, Attempted, transition};
 use super::live::Live;
+use super::loads::Room;
 use super::messages::{Begin, Envelope, Message};
 use super::record::{scheduled_for, status};
 use super::{Driver, Runner, callbacks, due, queue};
@@ -233,7 +234,7 @@ async fn repeated(runner: &Runner, request: &Start, run: RunId, digest: &str) ->
         return Err(Error::KeyReused(unique.map(|unique| unique.key.clone()).unwrap_or_default()));
     }
     let missing = || Error::NotFound { what: "run", name: run.0.to_string() };
-    let stored = runner.cluster.store.load(run).await?.ok_or_else(missing)?;
+    let stored = runner.cluster.store.head(run).await?.ok_or_else(missing)?;
     let compiled = runner.workflows.version(stored.row.definition).await?;
     let scheduled = scheduled_for(&stored)?;
     Ok(Started {
@@ -367,7 +368,7 @@ async fn reconcile(
     created: Time,
     error: Error,
 ) -> Result<Result<Started, Refused>, Error> {
-    match runner.cluster.store.load(live.id).await {
+    match runner.cluster.store.head(live.id).await {
         Ok(Some(_)) => {
             live.watcher.take().into_iter().for_each(|watcher| runner.notify_end(live.id, watcher));
             runner.send(live.id, Message::Reconcile);
@@ -396,6 +397,7 @@ fn fresh(runner: &Runner, request: &Start, now: Time) -> Result<Box<Live>, Error
         acts_as: request.acts_as.as_str().into(),
         erased: false,
         watcher: None,
+        room: Room::default(),
         compiled,
     };
     if !request.test

@@ -3,6 +3,7 @@
 
 use super::Runner;
 use super::keys::{is_begin, is_continuation};
+use super::loads::SMALL;
 use super::messages::Message;
 use super::{Driver, drive};
 use super::{continuing, due};
@@ -24,6 +25,8 @@ const MAX_IN_MEMORY: usize = 10_000;
 const MAX_IN_FLIGHT: usize = 1_000;
 /// Runs per read from the store when timers fire at the same time.
 const BATCH: usize = 32;
+/// Bytes of payloads that are read with the runs of a batch.
+const READ_TOGETHER: u64 = BATCH as u64 * SMALL;
 /// Pause after the store did not answer.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Longest sleep of the loop.
@@ -282,12 +285,12 @@ async fn fire(runner: Arc<Runner>, due: Vec<FiredTimer>) {
     let drivers: Vec<Driver> =
         due.into_iter().filter_map(|key| runner.post(key.run, Message::Timer { key }.into())).collect();
     let runs = drivers.iter().map(|driver| driver.run).collect();
-    // If this fails, each driver reads its run itself and retries until it can.
-    let stored = runner.cluster.store.load_all(runs).await.unwrap_or_default();
+    // Drivers of runs that are not read here, or if this fails, read them themselves and retry until they can.
+    let stored = runner.cluster.store.load_small(runs, READ_TOGETHER).await.unwrap_or_default();
     let mut stored: BTreeMap<RunId, LoadedRun> = stored.into_iter().map(|stored| (stored.row.id, stored)).collect();
     for driver in drivers {
         let live = match stored.remove(&driver.run) {
-            Some(stored) => drive::revive(&runner, &stored).await.ok(),
+            Some(stored) => drive::revive(&runner, stored).await.ok(),
             None => None,
         };
         tokio::spawn(drive::drive(driver, live));

@@ -15,8 +15,10 @@ use stepwell_core::template::Template;
 use stepwell_formats::{Fault, Faults};
 use stepwell_store::{DefinitionRow, OrgId, Store};
 
-/// The most versions in the cache. A full cache is cleared.
+/// The most versions in the cache, and the most bytes of their source, of which a version takes several times as much
+/// memory. A full cache is cleared.
 const MOST: usize = 1_000;
+const MOST_BYTES: usize = 32 << 20;
 
 /// The most faults of an input that are reported.
 const MOST_FAULTS: usize = 10;
@@ -147,18 +149,36 @@ fn in_code(code: &str) -> impl Iterator<Item = &str> {
 
 #[derive(Default)]
 pub struct Definitions {
-    by_id: Mutex<HashMap<i64, Arc<Compiled>>>,
+    by_id: Mutex<Cached>,
     /// The newest version of a workflow, by its name or `wf_…`.
-    newest: ByEpoch<(OrgId, String), Arc<Compiled>>,
+    newest: ByEpoch<(OrgId, String), i64>,
+}
+
+/// The versions in the cache.
+#[derive(Default)]
+struct Cached {
+    by_id: HashMap<i64, Arc<Compiled>>,
+    bytes: usize,
+}
+
+impl Cached {
+    /// Counts a source that is cached now. If it does not fit, all others are removed.
+    fn make_room(&mut self, source: usize) {
+        if self.by_id.len() >= MOST || self.bytes + source > MOST_BYTES {
+            self.by_id.clear();
+            self.bytes = 0;
+        }
+        self.bytes += source;
+    }
 }
 
 impl Definitions {
-    fn by_id(&self) -> MutexGuard<'_, HashMap<i64, Arc<Compiled>>> {
+    fn by_id(&self) -> MutexGuard<'_, Cached> {
         self.by_id.lock().expect("no thread panics while it holds the lock on definitions")
     }
 
     pub async fn get(&self, store: &dyn Store, id: i64) -> Result<Arc<Compiled>, Error> {
-        if let Some(known) = self.by_id().get(&id) {
+        if let Some(known) = self.by_id().by_id.get(&id) {
             return Ok(known.clone());
         }
         let row = store.definition(id).await?;
@@ -171,18 +191,18 @@ impl Definitions {
         let epoch = access.epoch(org).await?;
         let key = (org, name.to_string());
         if let Some(known) = self.newest.get(&key, epoch) {
-            return Ok(known);
+            return self.get(&*access.cluster.store, known).await;
         }
         let row = access.cluster.store.find_definition(org, name).await?;
         let row = row.ok_or_else(|| Error::NotFound { what: "workflow", name: name.to_string() })?;
         let compiled = self.keep(row)?;
-        self.newest.put(key, epoch, compiled.clone());
+        self.newest.put(key, epoch, compiled.row.id);
         Ok(compiled)
     }
 
     /// Compiles a stored version, unless it is cached.
     pub fn keep(&self, row: DefinitionRow) -> Result<Arc<Compiled>, Error> {
-        if let Some(known) = self.by_id().get(&row.id) {
+        if let Some(known) = self.by_id().by_id.get(&row.id) {
             return Ok(known.clone());
         }
         let definition = read(&row.source).map_err(|faults| {
@@ -195,15 +215,13 @@ impl Definitions {
     /// Caches a stored version that was checked already.
     pub fn insert(&self, row: DefinitionRow, checked: Checked) -> Arc<Compiled> {
         let mut known = self.by_id();
-        if let Some(known) = known.get(&row.id) {
+        if let Some(known) = known.by_id.get(&row.id) {
             return known.clone();
         }
         let Checked { definition, schema, .. } = checked;
         let compiled = Arc::new(Compiled { row, secrets: secrets(&definition), definition, schema });
-        if known.len() >= MOST {
-            known.clear();
-        }
-        known.insert(compiled.row.id, compiled.clone());
+        known.make_room(compiled.row.source.len());
+        known.by_id.insert(compiled.row.id, compiled.clone());
         compiled
     }
 }
@@ -218,6 +236,30 @@ pub fn read(source: &str) -> Result<Definition, Faults> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_versions_leave_the_cache_when_their_sources_are_too_long_together() {
+        let definitions = Definitions::default();
+        let text = |n: usize| {
+            let note = "x".repeat(MOST_BYTES / 10);
+            format!(r#"{{"name": "w{n}", "description": "{note}", "tasks": {{"a": {{"sleep": 1}}}}}}"#)
+        };
+        let mut most = 0;
+        for n in 0..25 {
+            let source = text(n);
+            let (workflow, name) = (format!("wf_{n}"), format!("w{n}"));
+            let (by, author) = ("ann".to_string(), "local".to_string());
+            let (org, at) = (OrgId(1), stepwell_core::time::Time(0));
+            let row = DefinitionRow { id: n as i64, workflow, org, name, version: 1, source, by, author, at };
+            definitions.keep(row).unwrap();
+            let cached = definitions.by_id();
+            assert!(cached.by_id.contains_key(&(n as i64)), "the newest is there");
+            let bytes: usize = cached.by_id.values().map(|one| one.row.source.len()).sum();
+            assert_eq!(bytes, cached.bytes);
+            most = most.max(bytes);
+        }
+        assert!((MOST_BYTES / 2..=MOST_BYTES).contains(&most), "{most} bytes");
+    }
 
     #[test]
     fn secrets_in_code_are_found() {

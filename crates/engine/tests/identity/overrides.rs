@@ -23,7 +23,7 @@ async fn a_stuck_step_ends_as_somebody_says_and_the_log_names_them() {
     harness.until_holding(0).await;
     let view = harness.ended(&run).await;
     assert_eq!((view.status, view.tasks[0].output.clone()), ("completed", Some(json!({"by": "hand"}))));
-    let events = harness.engine.runs(&harness.admin).events(&run, 0, 100).await.unwrap();
+    let events = harness.engine.runs(&harness.admin).events(&run, 0, 100).await.unwrap().events;
     let said: Vec<&Value> =
         events.iter().map(|event| &event.fact).filter(|fact| fact["type"] == "overridden").collect();
     assert_eq!(said.len(), 1);

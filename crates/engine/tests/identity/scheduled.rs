@@ -46,7 +46,7 @@ async fn a_scheduled_run_begins_at_its_time_on_whichever_engine_is_there() {
     let view = next.runs(&harness.admin).get(&run).await.unwrap();
     assert_eq!((view.status, harness.called()), ("completed", 1));
     assert!(view.started_at >= view.scheduled_for, "{view:?}");
-    let events = next.runs(&harness.admin).events(&run, 0, 100).await.unwrap();
+    let events = next.runs(&harness.admin).events(&run, 0, 100).await.unwrap().events;
     let types: Vec<&str> = events.iter().filter_map(|event| event.fact["type"].as_str()).take(4).collect();
     assert_eq!(types, ["created", "scheduled", "due", "started"]);
     next.kill();

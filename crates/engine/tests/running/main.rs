@@ -6,6 +6,7 @@
 mod budgets;
 mod control;
 mod harness;
+mod large;
 mod races;
 mod recovery;
 mod stress;

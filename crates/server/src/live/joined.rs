@@ -154,8 +154,12 @@ impl Messages<'_> {
         let mut data = json!({
             "instanceID": &*self.view.id, "nodeID": path, "status": status, "output": output, "error": error,
         });
-        if let Some(variable) = self.steps.get(path).and_then(|step| step.variable.as_deref()) {
+        let step = self.steps.get(path);
+        if let Some(variable) = step.and_then(|step| step.variable.as_deref()) {
             data["outputVariable"] = variable.into();
+        }
+        if step.is_some_and(|step| step.omitted) {
+            data["isOmitted"] = true.into();
         }
         self.texts.push(message("workflow_node_update", &data));
     }

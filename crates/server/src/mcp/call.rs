@@ -5,7 +5,7 @@ use super::runs::{self, Detail};
 use super::tools::Named;
 use super::{Client, bounds, exposed, gates, reviews, tasks, text, verbs, words};
 use crate::app::App;
-use crate::body::{printable, shallow, typed};
+use crate::body::{printable, shallow, typed, within};
 use crate::error::Problem;
 use crate::view::*;
 use rmcp::ErrorData;
@@ -240,7 +240,7 @@ impl Call<'_> {
     /// The input of a run. Text that holds an object is read as one where the workflow takes an object, and refused
     /// where that is not known: most steps would read fields of it.
     async fn input(self, workflow: &str, input: Value) -> Result<Value, Problem> {
-        let Some(read) = object_in(&input) else { return Ok(input) };
+        let Some(text) = object_in(&input) else { return Ok(input) };
         let compiled = self.app.engine.workflows(self.caller).find(workflow).await?;
         let schema = compiled.definition.input_schema.as_ref();
         let kinds = schema.and_then(|schema| schema.get("type"));
@@ -253,8 +253,7 @@ impl Call<'_> {
             return Ok(input);
         }
         if takes("object") || schema.is_some_and(|schema| schema.get("properties").is_some()) {
-            shallow(&read, self.app)?;
-            return Ok(read);
+            return read_object(self.app, text);
         }
         let message = "this is text that holds a JSON object; pass the object itself, without quotes around it";
         Err(Problem::input("input", message))
@@ -357,7 +356,7 @@ impl Call<'_> {
 
     async fn events(self, events: Events) -> Result<CallToolResult, Problem> {
         let limit = page_size(events.limit, 50)?;
-        let found = self.app.engine.runs(self.caller).events(&events.run_id, events.after, limit).await?;
+        let found = self.app.engine.runs(self.caller).events(&events.run_id, events.after, limit).await?.events;
         let next = found.last().map(|last| last.version);
         let mut found: Vec<Event> = found.into_iter().map(|event| Event::new(&events.run_id, event)).collect();
         let line = |event: &Event| {
@@ -439,20 +438,24 @@ fn check(app: &App, named: Named, arguments: &mut Value) -> Result<(), Problem> 
 /// Reads `labels` that came as the text of an object, as some models write all objects.
 fn read_objects(app: &App, arguments: &mut Value) -> Result<(), Problem> {
     let Some(labels) = arguments.get_mut("labels") else { return Ok(()) };
-    if let Some(read) = object_in(labels) {
-        shallow(&read, app)?;
-        *labels = read;
+    if let Some(text) = object_in(labels) {
+        *labels = read_object(app, text)?;
     }
     Ok(())
 }
 
-/// The object that a text holds.
-fn object_in(value: &Value) -> Option<Value> {
+/// The text that holds an object, if this is one.
+fn object_in(value: &Value) -> Option<&str> {
     let text = value.as_str()?.trim();
-    if !text.starts_with('{') {
-        return None;
-    }
-    serde_json::from_str(text).ok().filter(Value::is_object)
+    // Reads the text without building a tree of it.
+    let is_object = text.starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    is_object.then_some(text)
+}
+
+/// Reads an object from text, which is checked against the limits before a tree is built.
+fn read_object(app: &App, text: &str) -> Result<Value, Problem> {
+    within(text.as_bytes(), app, 0)?;
+    serde_json::from_str(text).map_err(|error| Problem::input("", error.to_string()))
 }
 
 /// What is suspicious in a definition that is valid.

@@ -4,11 +4,11 @@ use super::call::{Call, page_of};
 use super::runs::{self, Detail};
 use super::{bounds, help, text};
 use crate::error::Problem;
-use crate::view::CatalogueTool;
+use crate::view::{CatalogueTool, Step};
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use stepwell_engine::commands::{Retry, Source};
+use stepwell_engine::commands::{Retry, Right, Source, StepQuery};
 
 #[derive(Deserialize)]
 pub struct Help {
@@ -117,7 +117,12 @@ impl Call<'_> {
             },
             Some(name) => {
                 let step = state.run.tasks.0.iter().find(|(path, step)| path == name || step.id == *name);
-                let (_, step) = step.ok_or_else(|| Problem::not_found(format!("the run has no step {name:?}")))?;
+                let (path, step) = step.ok_or_else(|| Problem::not_found(format!("the run has no step {name:?}")))?;
+                let whole = match step.is_omitted && self.caller.may(Right::Read) {
+                    true => self.whole_step(&state.run.id, path).await?,
+                    false => None,
+                };
+                let step = whole.as_ref().unwrap_or(step);
                 match what {
                     "input" => step.input.clone(),
                     "error" => step.error.as_ref().map(|error| json!(error)),
@@ -140,6 +145,13 @@ impl Call<'_> {
             CallToolResult::success(vec![ContentBlock::text(format!("{page}{}", more.unwrap_or_default()))]);
         result.structured_content = Some(json!({"text": page, "offset": start, "next": next, "total": whole.len()}));
         Ok(result)
+    }
+
+    /// A step with the payloads that the view of its run leaves out.
+    async fn whole_step(self, run: &str, path: &str) -> Result<Option<Step>, Problem> {
+        let query = StepQuery { path: Some(path.into()), limit: 1, ..StepQuery::default() };
+        let page = self.app.engine.runs(self.caller).steps(run, &query).await?;
+        Ok(page.steps.into_iter().next().map(|step| Step::with_path(run, step).1))
     }
 
     pub async fn deliver(self, asked: Deliver) -> Result<CallToolResult, Problem> {

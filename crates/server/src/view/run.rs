@@ -196,6 +196,11 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub approvals: Vec<GivenApproval>,
+    /// Its input, output, log and the results of its attempts are left out, because the answer would be too large:
+    /// `GET /runs/{run}/steps` has them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub is_omitted: bool,
     /// The lines that the step's code wrote with `console`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
@@ -323,7 +328,7 @@ pub fn labels(labels: &[String]) -> BTreeMap<String, String> {
 }
 
 /// Leaves the first steps. Returns the cursor of the others, if there are any.
-pub fn cut_steps(steps: &mut Vec<(String, Step)>, most: usize) -> Option<String> {
+fn cut_steps(steps: &mut Vec<(String, Step)>, most: usize) -> Option<String> {
     if steps.len() <= most {
         return None;
     }
@@ -331,56 +336,52 @@ pub fn cut_steps(steps: &mut Vec<(String, Step)>, most: usize) -> Option<String>
     steps.last().map(|(path, _)| path.clone())
 }
 
-/// With the first steps of a long run.
-impl From<engine::RunView> for Run {
-    fn from(view: engine::RunView) -> Run {
-        let mut run = Run::whole(view);
-        run.tasks_next = cut_steps(&mut run.tasks.0, MAX_TASKS);
-        run
+impl Step {
+    /// A step and its path.
+    pub fn with_path(run: &str, step: engine::StepView) -> (String, Step) {
+        let attempt = |attempt: engine::AttemptView| Attempt {
+            attempt: attempt.attempt,
+            status: attempt.status,
+            reason: attempt.reason.map(Into::into),
+            started_at: attempt.started_at.into(),
+            finished_at: attempt.finished_at.map(Instant),
+            duration_ms: attempt.duration_ms,
+            status_code: attempt.status_code,
+            headers: attempt.headers,
+            child_run_id: attempt.child_run,
+            output: attempt.output,
+            error: attempt.error.map(error),
+            log: log(attempt.log),
+        };
+        let is = Step {
+            id: step_id(run, &step.path),
+            kind: step.kind.into(),
+            status: step.status.into(),
+            status_code: step.status_code,
+            is_truncated: step.truncated,
+            duration_ms: step.duration_ms,
+            attempt: step.attempt,
+            started_at: step.started_at.map(Instant),
+            finished_at: step.finished_at.map(Instant),
+            input: step.input,
+            output: step.output,
+            error: step.error.map(error),
+            headers: step.headers,
+            callback_url: step.callback_url,
+            child_run_id: step.child_run,
+            approvals: step.approvals.into_iter().filter_map(|said| serde_json::from_value(said).ok()).collect(),
+            is_omitted: step.omitted,
+            log: log(step.log),
+            attempts: step.attempts.into_iter().map(attempt).collect(),
+        };
+        (step.path, is)
     }
 }
 
-impl Run {
-    /// With all its steps.
-    pub fn whole(view: engine::RunView) -> Run {
+/// With the first steps of a long run.
+impl From<engine::RunView> for Run {
+    fn from(view: engine::RunView) -> Run {
         let id = view.id.to_string();
-        let step = |step: engine::StepView| {
-            let attempt = |attempt: engine::AttemptView| Attempt {
-                attempt: attempt.attempt,
-                status: attempt.status,
-                reason: attempt.reason.map(Into::into),
-                started_at: attempt.started_at.into(),
-                finished_at: attempt.finished_at.map(Instant),
-                duration_ms: attempt.duration_ms,
-                status_code: attempt.status_code,
-                headers: attempt.headers,
-                child_run_id: attempt.child_run,
-                output: attempt.output,
-                error: attempt.error.map(error),
-                log: log(attempt.log),
-            };
-            let is = Step {
-                id: step_id(&id, &step.path),
-                kind: step.kind.into(),
-                status: step.status.into(),
-                status_code: step.status_code,
-                is_truncated: step.truncated,
-                duration_ms: step.duration_ms,
-                attempt: step.attempt,
-                started_at: step.started_at.map(Instant),
-                finished_at: step.finished_at.map(Instant),
-                input: step.input,
-                output: step.output,
-                error: step.error.map(error),
-                headers: step.headers,
-                callback_url: step.callback_url,
-                child_run_id: step.child_run,
-                approvals: step.approvals.into_iter().filter_map(|said| serde_json::from_value(said).ok()).collect(),
-                log: log(step.log),
-                attempts: step.attempts.into_iter().map(attempt).collect(),
-            };
-            (step.path, is)
-        };
         let warned = |warning: engine::RunWarning| Warning { step: warning.step, message: warning.message };
         let waiting = view.waiting_for.into_iter().map(|wait| Waiting {
             step: wait.step,
@@ -390,6 +391,8 @@ impl Run {
             moved_on_by: wait.moved_on_by.into(),
             message: wait.message.as_deref().map(Into::into),
         });
+        let mut steps = view.tasks.into_iter().map(|step| Step::with_path(&id, step)).collect();
+        let tasks_next = cut_steps(&mut steps, MAX_TASKS);
         Run {
             run_id: id.clone(),
             workflow_id: view.workflow_id,
@@ -416,8 +419,8 @@ impl Run {
             test: view.test,
             erased_at: view.erased_at.map(Instant),
             parent: view.parent.map(|parent| ParentStep { run_id: parent.run, step: parent.step }),
-            tasks: Steps(view.tasks.into_iter().map(step).collect()),
-            tasks_next: None,
+            tasks: Steps(steps),
+            tasks_next,
             id,
         }
     }

@@ -130,16 +130,24 @@ impl Store for PgStore {
     }
 
     async fn load(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
-        Ok(self.readers.with_retry(async |db| query::load(&db, vec![run.0]).await).await?.into_iter().next())
+        self.readers.with_retry(async |db| query::load(&db, run).await).await
     }
 
     async fn head(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
         self.readers.with_retry(async |db| query::head(&db, run).await).await
     }
 
-    async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
+    async fn outline(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.readers.with_retry(async |db| query::outline(&db, run).await).await
+    }
+
+    async fn load_small(&self, runs: Vec<RunId>, bytes: u64) -> Result<Vec<LoadedRun>, Error> {
         let runs: Vec<i64> = runs.iter().map(|run| run.0).collect();
-        self.readers.with_retry(async |db| query::load(&db, runs.clone()).await).await
+        self.readers.with_retry(async |db| query::load_small(&db, runs.clone(), bytes).await).await
+    }
+
+    async fn sizes(&self, run: RunId) -> Result<Vec<(ValueId, u64)>, Error> {
+        self.readers.with_retry(async |db| query::sizes(&db, run).await).await
     }
 
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error> {

@@ -20,27 +20,62 @@ const MAX_RELOADS: u32 = 5;
 /// Columns of a loaded run without its payloads.
 const COLUMNS: usize = 32;
 
-/// Reads runs. Each is as of one moment: the payloads of a run that do not fit into one statement are read in pages, and
-/// the run is read again if it was changed meanwhile.
-pub async fn load(db: &Session, runs: Vec<i64>) -> DbResult<Vec<LoadedRun>> {
-    let mut loaded = Vec::with_capacity(runs.len());
-    for (mut run, mut last) in first_pages(db, runs).await? {
-        let mut reloads = 0;
-        while !load_values(db, &mut run, last).await? {
-            reloads += 1;
-            let again = first_pages(db, vec![run.row.id.0]).await?.pop();
-            match again {
-                Some(again) if reloads < MAX_RELOADS => (run, last) = again,
-                _ => return Err(Failed::Lost(format!("the run {} changes while it is read", run.row.public))),
-            }
+/// Reads a run as of one moment: payloads that do not fit into one statement are read in pages, and the run is read
+/// again if it was changed meanwhile.
+pub async fn load(db: &Session, run: RunId) -> DbResult<Option<LoadedRun>> {
+    for _ in 0..=MAX_RELOADS {
+        let Some((mut loaded, last)) = first_page(db, run).await? else { return Ok(None) };
+        if load_values(db, &mut loaded, last).await? {
+            return Ok(Some(loaded));
         }
-        loaded.push(run);
     }
-    Ok(loaded)
+    Err(Failed::Lost(format!("the run {} changes while it is read", run.0)))
+}
+
+async fn first_page(db: &Session, run: RunId) -> DbResult<Option<(LoadedRun, Option<i64>)>> {
+    Ok(first_pages(db, vec![run.0], Page::FromFirst(PAGE_BYTES)).await?.pop())
+}
+
+/// Reads the runs whose payloads fit, one run after the other.
+pub async fn load_small(db: &Session, runs: Vec<i64>, bytes: u64) -> DbResult<Vec<LoadedRun>> {
+    let page = Page::Within(i64::try_from(bytes).unwrap_or(i64::MAX));
+    let is_whole = |(run, last): &(LoadedRun, Option<i64>)| newest(run) == *last;
+    let pages = first_pages(db, runs, page).await?;
+    Ok(pages.into_iter().filter(is_whole).map(|(run, _)| run).collect())
+}
+
+/// A run without its payloads.
+pub async fn outline(db: &Session, run: RunId) -> DbResult<Option<LoadedRun>> {
+    Ok(first_pages(db, vec![run.0], Page::Within(-1)).await?.pop().map(|(run, _)| run))
+}
+
+/// The sizes of payloads, without reading them.
+pub async fn sizes(db: &Session, run: RunId) -> DbResult<Vec<(ValueId, u64)>> {
+    let sql = "SELECT id, octet_length(payload)::bigint FROM step_values WHERE run = $1 ORDER BY id";
+    let rows = db.query(sql, args![run.0]).await?;
+    Ok(rows.iter().map(|row| (rows::value_id(row.get(0)), row.get::<_, i64>(1).unsigned_abs())).collect())
+}
+
+/// The payloads that are read with runs.
+#[derive(Clone, Copy)]
+enum Page {
+    /// The first, and those that begin within so many bytes.
+    FromFirst(i64),
+    /// Those that end within so many bytes.
+    Within(i64),
+}
+
+/// The id of the last payload that was read.
+fn newest(run: &LoadedRun) -> Option<i64> {
+    run.values.last().map(|value| i64::from(value.id.0))
 }
 
 /// Runs with their first payloads, and the id of the last payload of each.
-async fn first_pages(db: &Session, runs: Vec<i64>) -> DbResult<Vec<(LoadedRun, Option<i64>)>> {
+async fn first_pages(db: &Session, runs: Vec<i64>, page: Page) -> DbResult<Vec<(LoadedRun, Option<i64>)>> {
+    let (bound, bytes) = match page {
+        Page::FromFirst(bytes) => ("v.upto - v.size < $2", bytes),
+        Page::Within(bytes) => ("v.upto <= $2", bytes),
+    };
     let none = vec!["NULL"; COLUMNS].join(", ");
     let sql = format!(
         "SELECT {}, r.version, r.hash, r.secret, r.place, r.state,
@@ -56,14 +91,14 @@ async fn first_pages(db: &Session, runs: Vec<i64>) -> DbResult<Vec<(LoadedRun, O
          WHERE r.id = ANY($1)
          UNION ALL
          SELECT {none}, v.run, v.id, v.payload FROM (
-           SELECT run, id, payload, sum(octet_length(payload)) OVER (ORDER BY run, id) - octet_length(payload) AS before
+           SELECT run, id, payload, octet_length(payload) AS size, sum(octet_length(payload)) OVER (ORDER BY run, id) AS upto
            FROM step_values WHERE run = ANY($1)
-         ) v WHERE v.before < $2",
+         ) v WHERE {bound}",
         rows::RUN,
         rows::STEP
     );
     let (values, heads): (Vec<Row>, Vec<Row>) = db
-        .query(&sql, args![runs, PAGE_BYTES])
+        .query(&sql, args![runs, bytes])
         .await?
         .into_iter()
         .partition(|row| row.get::<_, Option<i64>>(COLUMNS).is_some());
@@ -84,16 +119,15 @@ async fn first_pages(db: &Session, runs: Vec<i64>) -> DbResult<Vec<(LoadedRun, O
 /// Reads the payloads of a run that are missing, up to `last`. False if the run was changed meanwhile.
 async fn load_values(db: &Session, run: &mut LoadedRun, last: Option<i64>) -> DbResult<bool> {
     let id = run.row.id.0;
-    let at = |run: &LoadedRun| run.values.last().map(|value| i64::from(value.id.0));
-    if at(run) == last {
+    if newest(run) == last {
         return Ok(true);
     }
     let sql = "SELECT v.id, v.payload FROM (
                  SELECT id, payload, sum(octet_length(payload)) OVER (ORDER BY id) - octet_length(payload) AS before
                  FROM step_values WHERE run = $1 AND id > $2 AND id <= $3
                ) v WHERE v.before < $4 ORDER BY v.id";
-    while at(run) < last {
-        let page = db.query(sql, args![id, at(run).unwrap_or(-1), last.unwrap_or(-1), PAGE_BYTES]).await?;
+    while newest(run) < last {
+        let page = db.query(sql, args![id, newest(run).unwrap_or(-1), last.unwrap_or(-1), PAGE_BYTES]).await?;
         if page.is_empty() {
             return Ok(false);
         }

@@ -188,9 +188,17 @@ impl Store for SqliteStore {
         self.read(move |db| query::head(db, run)).await
     }
 
-    async fn load_all(&self, runs: Vec<RunId>) -> Result<Vec<LoadedRun>, Error> {
+    async fn outline(&self, run: RunId) -> Result<Option<LoadedRun>, Error> {
+        self.read(move |db| query::outline(db, run)).await
+    }
+
+    async fn load_small(&self, runs: Vec<RunId>, bytes: u64) -> Result<Vec<LoadedRun>, Error> {
         // All runs in one trip to a reader.
-        self.read(move |db| runs.iter().filter_map(|run| query::load(db, *run).transpose()).collect()).await
+        self.read(move |db| query::load_small(db, &runs, bytes)).await
+    }
+
+    async fn sizes(&self, run: RunId) -> Result<Vec<(ValueId, u64)>, Error> {
+        self.read(move |db| query::sizes(db, run)).await
     }
 
     async fn find_run(&self, public: &str) -> Result<Option<RunId>, Error> {

@@ -58,13 +58,50 @@ pub fn head(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> 
 
 pub fn load(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
     let tx = db.unchecked_transaction()?;
-    let Some(mut loaded) = head(&tx, run)? else { return Ok(None) };
+    let Some(mut loaded) = read_outline(&tx, run)? else { return Ok(None) };
+    loaded.values = payloads(&tx, run)?;
+    Ok(Some(loaded))
+}
+
+/// Each run is as of one moment.
+pub fn load_small(db: &Connection, runs: &[RunId], bytes: u64) -> rusqlite::Result<Vec<LoadedRun>> {
+    let mut loaded = Vec::with_capacity(runs.len());
+    let mut left = bytes;
+    for run in runs {
+        let tx = db.unchecked_transaction()?;
+        let size = "SELECT coalesce(sum(octet_length(payload)), 0) FROM step_values WHERE run = ?1";
+        let size: i64 = tx.prepare_cached(size)?.query_row([run.0], |row| row.get(0))?;
+        let Some(rest) = left.checked_sub(size.unsigned_abs()) else { continue };
+        let Some(mut found) = read_outline(&tx, *run)? else { continue };
+        found.values = payloads(&tx, *run)?;
+        left = rest;
+        loaded.push(found);
+    }
+    Ok(loaded)
+}
+
+pub fn outline(db: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
+    let tx = db.unchecked_transaction()?;
+    read_outline(&tx, run)
+}
+
+/// The sizes of payloads, without reading them.
+pub fn sizes(db: &Connection, run: RunId) -> rusqlite::Result<Vec<(ValueId, u64)>> {
+    let sql = "SELECT id, octet_length(payload) FROM step_values WHERE run = ?1 ORDER BY id";
+    let size = |row: &Row| Ok((ValueId(row.get(0)?), row.get::<_, i64>(1)?.unsigned_abs()));
+    db.prepare_cached(sql)?.query_map([run.0], size)?.collect()
+}
+
+fn payloads(db: &Connection, run: RunId) -> rusqlite::Result<Vec<ValueRow>> {
+    db.prepare_cached("SELECT id, payload FROM step_values WHERE run = ?1")?.query_map([run.0], value_row)?.collect()
+}
+
+fn read_outline(tx: &Connection, run: RunId) -> rusqlite::Result<Option<LoadedRun>> {
+    let Some(mut loaded) = head(tx, run)? else { return Ok(None) };
     let steps = "SELECT step, attempt, status, since, ended_at, input, output, state FROM workflow_step_runs s
                  WHERE run = ?1 AND attempt = (SELECT max(attempt) FROM workflow_step_runs
                                                WHERE run = s.run AND step = s.step)";
     loaded.steps = tx.prepare_cached(steps)?.query_map([run.0], step_row)?.collect::<Result<_, _>>()?;
-    let values = "SELECT id, payload FROM step_values WHERE run = ?1";
-    loaded.values = tx.prepare_cached(values)?.query_map([run.0], value_row)?.collect::<Result<_, _>>()?;
     Ok(Some(loaded))
 }
 

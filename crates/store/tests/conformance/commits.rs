@@ -155,9 +155,35 @@ pub async fn a_run_with_more_payloads_than_one_answer_holds_is_loaded(store: &dy
     let head = store.head(RunId(1)).await.unwrap().unwrap();
     assert_eq!(head, LoadedRun { steps: Vec::new(), values: Vec::new(), ..loaded });
     assert_eq!(store.head(RunId(9)).await.unwrap(), None);
-    let mut both = store.load_all(vec![RunId(2), RunId(1)]).await.unwrap();
-    both.sort_by_key(|run| run.row.id);
-    assert_eq!(both.iter().map(ids).collect::<Vec<_>>(), [(0..40).collect::<Vec<_>>(), vec![0, 1, 2]]);
+}
+
+pub async fn runs_are_read_with_no_more_payloads_than_fit(store: &dyn Store) {
+    let payload = |id: u32| format!("\"{}{id}\"", "x".repeat(1_000));
+    for (run, count) in [(1, 3), (2, 40), (3, 2)] {
+        let mut commit = create(run);
+        commit.values = (0..count).map(|id| ValueRow { id: ValueId(id), payload: payload(id) }).collect();
+        accepted(store, commit).await;
+    }
+    let found = async |runs: &[i64], bytes: u64| {
+        let runs = runs.iter().map(|run| RunId(*run)).collect();
+        let mut found = store.load_small(runs, bytes).await.unwrap();
+        found.sort_by_key(|run| run.row.id);
+        for run in &found {
+            assert_eq!(*run, store.load(run.row.id).await.unwrap().unwrap());
+        }
+        found.iter().map(|run| run.row.id.0).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&[1, 9], 3 * 1_003).await, [1], "a run that fits exactly");
+    assert_eq!(found(&[1], 3 * 1_003 - 1).await, []);
+    assert_eq!(found(&[1, 3], 5 * 1_003).await, [1, 3]);
+    assert_eq!(found(&[2], 20_000).await, []);
+    assert_eq!(found(&[1, 2, 3], 1_000_000).await, [1, 2, 3]);
+    let sizes = store.sizes(RunId(1)).await.unwrap();
+    assert_eq!(sizes, [0, 1, 2].map(|id| (ValueId(id), 1_003)));
+    assert_eq!(store.sizes(RunId(9)).await.unwrap(), []);
+    let whole = store.load(RunId(2)).await.unwrap().unwrap();
+    assert_eq!(store.outline(RunId(2)).await.unwrap(), Some(LoadedRun { values: Vec::new(), ..whole }));
+    assert_eq!(store.outline(RunId(9)).await.unwrap(), None);
 }
 
 pub async fn values_are_returned_by_id(store: &dyn Store) {

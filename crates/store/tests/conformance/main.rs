@@ -53,6 +53,7 @@ macro_rules! suites {
             the_secret_of_a_run_is_found_by_its_public_id,
             an_attempt_is_rewritten_and_the_newest_is_loaded,
             a_run_with_more_payloads_than_one_answer_holds_is_loaded,
+            runs_are_read_with_no_more_payloads_than_fit,
             values_are_returned_by_id,
             concurrent_commits_lose_nothing,
             a_run_is_created_only_at_its_first_version_and_with_a_head,

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod control;
+mod payloads;
 #[cfg(test)]
 mod quarantine;
 mod read;
@@ -9,7 +10,8 @@ mod view;
 
 pub use bulk::BulkOutcome;
 pub use control::Retry;
-pub use read::{EventView, RunFilters, RunPage, RunQuery, RunSummary, page_size};
+pub use payloads::{StepPage, StepQuery};
+pub use read::{EventPage, EventView, RunFilters, RunPage, RunQuery, RunSummary, page_size};
 pub use view::{AttemptView, How, ParentView, RunView, RunWarning, StartedBy, StartedWith, StepView};
 
 pub(in crate::commands) use read::{find, find_with_right, load};

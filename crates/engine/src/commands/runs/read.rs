@@ -2,7 +2,8 @@
 
 use super::super::Runs;
 use super::super::deleted::deleted_at;
-use super::view::{ParentView, RunView, RunWarning, STATUSES, unread, view};
+use super::payloads::{Opened, StepPage, StepQuery, open};
+use super::view::{ParentView, RunView, RunWarning, STATUSES, StepView, by_path, unread, view};
 use crate::access::{Caller, Grants, Key, Right};
 use crate::error::Error;
 use crate::notify;
@@ -23,6 +24,9 @@ use stepwell_store::{DefinitionRow, RunFilter, RunId, RunRow, Version};
 
 /// Maximum number of rows in a page.
 const MAX_PAGE: u32 = 1_000;
+/// Bytes of the facts in a page of a run's log, and the rows that are read at a time.
+const MAX_FACTS: usize = 2 << 20;
+const MAX_TAIL: u32 = 50;
 /// Rows of a page of runs whose caller sets no limit.
 const DEFAULT_PAGE: u32 = 50;
 /// The kind of steps with callback URLs.
@@ -122,6 +126,14 @@ pub struct RunPage {
     pub next: Option<String>,
 }
 
+/// A part of a run's log.
+#[derive(Clone, PartialEq, Debug)]
+pub struct EventPage {
+    pub events: Vec<EventView>,
+    /// The version after which more may follow.
+    pub next: Option<i64>,
+}
+
 /// One fact of a run's log.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct EventView {
@@ -148,12 +160,31 @@ impl Runs<'_> {
             }
             answer => answer?,
         };
-        // A caller who knows the URL of a wait can deliver to it.
+        self.add_urls(&mut view.tasks, urls);
+        Ok(view)
+    }
+
+    /// A caller who knows the URL of a wait can deliver to it.
+    fn add_urls(&self, steps: &mut [StepView], urls: impl Fn(&str) -> String) {
         if self.caller.may(Right::Run) {
-            let waits = view.tasks.iter_mut().filter(|step| step.status == "waiting" && step.kind == WAIT);
+            let waits = steps.iter_mut().filter(|step| step.status == "waiting" && step.kind == WAIT);
             waits.for_each(|step| step.callback_url = Some(urls(&step.path)));
         }
-        Ok(view)
+    }
+
+    /// Returns a page of a run's steps with their payloads; none of a run that cannot be read. Needs the right to read.
+    pub async fn steps(&self, run: &str, query: &StepQuery) -> Result<StepPage, Error> {
+        self.caller.check(Right::Read)?;
+        let id = find(self.rooms, self.caller, run).await?;
+        let none = || Error::NotFound { what: "run", name: run.to_string() };
+        let mut opened = match open(self.rooms, id).await {
+            Err(Error::Broken(_)) => return Ok(StepPage::default()),
+            opened => opened?.ok_or_else(none)?,
+        };
+        let mut page = opened.page(self.rooms, query).await?;
+        add_children(self.rooms, &opened.live, &mut page.steps).await?;
+        self.add_urls(&mut page.steps, callbacks::urls(&self.rooms.runner.base_url, &opened.live));
+        Ok(page)
     }
 
     /// The version that a run uses, even if the workflow was deleted. Needs the right to read.
@@ -172,7 +203,7 @@ impl Runs<'_> {
             // A deleted workflow can still be found by its id.
             Some(id)
                 if id.starts_with("wf_")
-                    && !self.rooms.cluster.store.versions(self.caller.org, id).await?.is_empty() =>
+                    && self.rooms.cluster.store.first_defined(self.caller.org, id).await?.is_some() =>
             {
                 Some(id.clone())
             }
@@ -236,20 +267,39 @@ impl Runs<'_> {
         Ok(Some((row, deleted)))
     }
 
-    /// The facts of the log after a version, in order. Needs the right to read.
-    pub async fn events(&self, run: &str, after: i64, limit: u32) -> Result<Vec<EventView>, Error> {
+    /// The facts of the log after a version, in order: those of at most `limit` commits, and fewer if they are many.
+    /// Needs the right to read.
+    pub async fn events(&self, run: &str, after: i64, limit: u32) -> Result<EventPage, Error> {
         self.caller.check(Right::Read)?;
         let id = find(self.rooms, self.caller, run).await?;
-        let rows = self.rooms.cluster.store.tail(id, Version(after), limit.clamp(1, MAX_PAGE)).await?;
         let workflow: Arc<str> = self.definition(run).await?.row.name.as_str().into();
-        let mut events = Vec::new();
-        for row in rows {
-            let facts: Vec<Value> = serde_json::from_str(&row.row.facts)
-                .map_err(|error| Error::Broken(format!("log row {} of {run}: {error}", row.version.0)))?;
-            let (version, at) = (row.version.0, row.row.at);
-            events.extend(facts.into_iter().map(|fact| EventView { workflow: workflow.clone(), version, at, fact }));
+        let limit = limit.clamp(1, MAX_PAGE);
+        let (mut events, mut last, mut rows, mut bytes) = (Vec::new(), after, 0, 0);
+        while rows < limit {
+            let wanted = (limit - rows).min(MAX_TAIL);
+            let tail = self.rooms.cluster.store.tail(id, Version(last), wanted).await?;
+            let is_end = tail.len() < wanted as usize;
+            for row in tail {
+                bytes += row.row.facts.len();
+                if bytes > MAX_FACTS && rows > 0 {
+                    return Ok(EventPage { events, next: Some(last) });
+                }
+                let facts: Vec<Value> = serde_json::from_str(&row.row.facts)
+                    .map_err(|error| Error::Broken(format!("log row {} of {run}: {error}", row.version.0)))?;
+                (last, rows) = (row.version.0, rows + 1);
+                let (version, at) = (row.version.0, row.row.at);
+                events.extend(facts.into_iter().map(|fact| EventView {
+                    workflow: workflow.clone(),
+                    version,
+                    at,
+                    fact,
+                }));
+            }
+            if is_end {
+                return Ok(EventPage { events, next: None });
+            }
         }
-        Ok(events)
+        Ok(EventPage { events, next: Some(last) })
     }
 
     /// Waits for the end of a run. Needs the right to read.
@@ -330,12 +380,11 @@ pub(in crate::commands) async fn find_with_right(
 /// The view of a run, and the callback URLs of its waits by path.
 async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<(RunView, impl Fn(&str) -> String + use<>), Error> {
     let none = || Error::NotFound { what: "run", name: run.to_string() };
-    // Row and steps are read together, so that they are consistent.
-    let stored = rooms.cluster.store.load(id).await?.ok_or_else(none)?;
-    let live = drive::revive(&rooms.runner, &stored).await?;
-    let attempts = rooms.cluster.store.attempts(id).await?;
-    let mut view = view(&stored.row, &live, &attempts);
-    if let Some(parent) = &stored.row.parent {
+    let mut opened = open(rooms, id).await?.ok_or_else(none)?;
+    let omitted = opened.read_run(rooms).await?;
+    let Opened { row, live, attempts, .. } = opened;
+    let mut view = view(&row, &live, &by_path(&attempts), &omitted);
+    if let Some(parent) = &row.parent {
         let row = rooms.cluster.store.run(parent.run).await?;
         view.parent = row.map(|row| ParentView { run: row.public, step: parent.path.clone() });
     }
@@ -349,7 +398,7 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<(RunView, impl Fn(&
         let found: Key = body(&record)?;
         (key.name, key.agent) = (Some(found.name), found.agent);
     }
-    add_children(rooms, &live, &mut view).await?;
+    add_children(rooms, &live, &mut view.tasks).await?;
     if !live.run.status.is_terminal()
         && let Some(quarantine) = recovery::quarantined(&rooms.runner, id).await?
     {
@@ -377,7 +426,7 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<(RunView, impl Fn(&
 }
 
 /// Names the runs that steps have started, as long as those are kept.
-async fn add_children(rooms: &Rooms, live: &Live, view: &mut RunView) -> Result<(), Error> {
+async fn add_children(rooms: &Rooms, live: &Live, steps: &mut [StepView]) -> Result<(), Error> {
     let graph = &live.compiled.definition.graph;
     if !graph.steps.iter().any(|step| matches!(step.def.kind, Kind::Child { .. })) {
         return Ok(());
@@ -396,7 +445,7 @@ async fn add_children(rooms: &Rooms, live: &Live, view: &mut RunView) -> Result<
             break;
         }
     }
-    for step in &mut view.tasks {
+    for step in steps {
         let of = |attempt: u32| children.get(&(step.path.clone(), attempt)).cloned();
         step.child_run = of(step.attempt);
         step.attempts.iter_mut().for_each(|attempt| attempt.child_run = of(attempt.attempt));

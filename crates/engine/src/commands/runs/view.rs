@@ -1,14 +1,15 @@
 //! The view of a run for users and programs.
 
 use crate::access::Actor;
-use crate::run::{Live, status};
+use crate::run::{Live, Room, status};
 use crate::triggers::{SCHEDULE, WEBHOOK};
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use stepwell_core::event::{Failure, FailureKind};
-use stepwell_core::run::{Phase, Row, StepState, Waiting, WaitingFor, error};
+use stepwell_core::fact::Output;
+use stepwell_core::run::{At, Phase, Row, StepState, Waiting, WaitingFor, error};
 use stepwell_core::time::Time;
 use stepwell_core::value::ValueId;
 use stepwell_store::{DefinitionRow, LoadedRun, RunRow, StepRow};
@@ -71,6 +72,9 @@ pub struct RunView {
     /// The step that started it, while its run is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentView>,
+    /// The memory for its payloads.
+    #[serde(skip)]
+    pub(super) room: Room,
 }
 
 /// Who or what started a run.
@@ -162,6 +166,9 @@ pub struct StepView {
     /// Its log lines, each as `{level, text}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<Value>,
+    /// Its input, output, log and other payloads are not here, because the view of the run would be too large.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub omitted: bool,
     /// Oldest first; only if there were several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptView>,
@@ -195,18 +202,48 @@ pub struct AttemptView {
     pub log: Option<Value>,
 }
 
-pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
-    let (run, graph) = (&live.run, &live.compiled.definition.graph);
-    let value = |id: Option<ValueId>| id.and_then(|id| run.values.get(id)).cloned();
-    let mut by_path: HashMap<&str, Vec<&StepRow>> = HashMap::new();
+/// The attempts of each step.
+pub type Attempts<'a> = HashMap<&'a str, Vec<&'a StepRow>>;
+
+pub fn by_path(attempts: &[StepRow]) -> Attempts<'_> {
+    let mut by_path = Attempts::new();
     for attempt in attempts {
         by_path.entry(&attempt.path).or_default().push(attempt);
     }
-    let tasks = run.steps(graph).map(|(at, state)| {
-        let path = run.path(graph, at);
-        let rows = by_path.get(path.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let def = &graph.step(at.step).def;
-        StepView { variable: def.output_variable.clone(), ..step(live, path, def.kind.name(), state, rows) }
+    by_path
+}
+
+/// The view of a step whose payloads are in memory.
+pub fn step_view(live: &Live, path: String, at: At, attempts: &Attempts<'_>) -> Option<StepView> {
+    let rows = attempts.get(path.as_str()).map(Vec::as_slice).unwrap_or_default();
+    let graph = &live.compiled.definition.graph;
+    let (def, state) = (&graph.step(at.step).def, live.run.step(graph, at)?);
+    Some(StepView { variable: def.output_variable.clone(), ..step(live, path, def.kind.name(), state, rows) })
+}
+
+/// The payloads that the view of a step shows.
+pub fn payloads_of(state: &StepState, rows: &[&StepRow]) -> Vec<ValueId> {
+    let of = |output: Output| [Some(output.body), output.headers, output.log];
+    let mut ids = vec![state.input, state.more.as_ref().and_then(|more| more.ask)];
+    ids.extend(state.output.into_iter().flat_map(of));
+    ids.extend(state.more.iter().flat_map(|more| &more.approvals).map(|(_, id)| Some(*id)));
+    if rows.len() > 1 {
+        for row in rows {
+            let output = serde_json::from_str::<Row>(&row.state).ok().and_then(|state| state.output);
+            ids.push(row.output);
+            ids.extend(output.into_iter().flat_map(of).skip(1));
+        }
+    }
+    ids.into_iter().flatten().collect()
+}
+
+/// The view of a run. Steps whose payloads were left out are in `omitted`.
+pub fn view(row: &RunRow, live: &Live, attempts: &Attempts<'_>, omitted: &HashSet<String>) -> RunView {
+    let (run, graph) = (&live.run, &live.compiled.definition.graph);
+    let value = |id: Option<ValueId>| id.and_then(|id| run.values.get(id)).cloned();
+    let tasks = run.steps(graph).filter_map(|(at, _)| {
+        let step = step_view(live, run.path(graph, at), at, attempts)?;
+        Some(StepView { omitted: omitted.contains(&step.path), ..step })
     });
     RunView {
         id: run.id.clone(),
@@ -235,6 +272,7 @@ pub fn view(row: &RunRow, live: &Live, attempts: &[StepRow]) -> RunView {
         erased_at: row.erased,
         test: row.test,
         parent: None,
+        room: live.room.clone(),
     }
 }
 
@@ -305,6 +343,7 @@ pub fn unread(stored: &LoadedRun, definition: Option<DefinitionRow>, why: &str) 
         erased_at: row.erased,
         test: row.test,
         parent: None,
+        room: Room::default(),
     }
 }
 
@@ -340,6 +379,7 @@ fn step(live: &Live, path: String, kind: &'static str, state: &StepState, rows: 
         child_run: None,
         approvals: said.collect(),
         log: state.output.and_then(|output| value(output.log?)),
+        omitted: false,
         attempts,
     }
 }

@@ -67,7 +67,8 @@ async fn page(app: &App, caller: &Caller, filters: RunFilters) -> Answer<Reply<P
 
 /// A run with its steps, and what it waits for
 ///
-/// Of a run with more than 1,000 steps, `tasks` has the first: `GET /runs/{run}/steps` has them in pages.
+/// Of a run with more than 1,000 steps, `tasks` has the first. Inputs and outputs of steps beyond 4 MB in all are left
+/// out, and `is_omitted` says so. `GET /runs/{run}/steps` has all of them in pages.
 #[utoipa::path(get, path = "/api/v1/runs/{run}", operation_id = "getRun", tag = "runs",
     params(("run" = String, Path, description = "Id of the run")),
     responses((status = 200, description = "The run", body = Data<Run>),
@@ -124,6 +125,8 @@ struct EventParams {
 }
 
 /// The log of a run, in order
+///
+/// `limit` counts commits, which may have several events. A page ends early if its events are many.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/events", operation_id = "listRunEvents", tag = "runs",
     params(("run" = String, Path, description = "Id of the run"), EventParams),
     responses((status = 200, description = "A page of events", body = Page<Event>), Problems))]
@@ -139,9 +142,7 @@ async fn events(
         None => params.after.unwrap_or_default(),
     };
     let limit = page_size(params.limit, 200)?;
-    let events = app.engine.runs(&caller).events(&run, after, limit).await?;
-    let last = events.last().map(|event| event.version);
-    let rows = events.iter().map(|event| event.version).collect::<std::collections::BTreeSet<_>>().len();
-    let next = last.filter(|_| rows == limit as usize).map(|version| version.to_string());
-    Ok(Reply(Page { data: events.into_iter().map(|event| Event::new(&run, event)).collect(), next }))
+    let page = app.engine.runs(&caller).events(&run, after, limit).await?;
+    let next = page.next.map(|version| version.to_string());
+    Ok(Reply(Page { data: page.events.into_iter().map(|event| Event::new(&run, event)).collect(), next }))
 }

@@ -4,11 +4,11 @@ use super::{Answer, Problems};
 use crate::app::App;
 use crate::auth::Auth;
 use crate::body::Params;
-use crate::error::Problem;
 use crate::view::*;
 use axum::Json as Reply;
 use axum::extract::{Path, State};
 use serde::{Deserialize, Serialize};
+use stepwell_engine::commands::StepQuery;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -33,11 +33,16 @@ struct StepFilters {
     cursor: Option<String>,
 }
 
-impl StepFilters {
-    fn wants(&self, path: &str, step: &Step) -> bool {
-        let status = self.status.as_deref().filter(|status| !status.is_empty());
-        status.is_none_or(|status| status.split(',').any(|one| one.trim() == step.status))
-            && self.prefix.as_deref().is_none_or(|prefix| path.starts_with(prefix))
+impl From<StepFilters> for StepQuery {
+    fn from(filters: StepFilters) -> StepQuery {
+        let statuses = filters.status.as_deref().into_iter().flat_map(|status| status.split(',')).map(str::trim);
+        StepQuery {
+            status: statuses.filter(|status| !status.is_empty()).map(Into::into).collect(),
+            path: None,
+            prefix: filters.prefix,
+            after: filters.cursor,
+            limit: 0,
+        }
     }
 }
 
@@ -51,6 +56,8 @@ struct StepOfRun {
 }
 
 /// The steps of a run in the order of the definition, in pages
+///
+/// A page ends early if the inputs and outputs of its steps are more than 4 MB.
 #[utoipa::path(get, path = "/api/v1/runs/{run}/steps", operation_id = "listSteps", tag = "runs",
     params(("run" = String, Path, description = "Id of the run"), StepFilters),
     responses((status = 200, description = "A page of steps", body = Page<StepOfRun>), Problems))]
@@ -61,15 +68,12 @@ async fn steps(
     Params(filters): Params<StepFilters>,
 ) -> Answer<Reply<Page<StepOfRun>>> {
     let limit = page_size(filters.limit, 100)? as usize;
-    let mut all = Run::whole(app.engine.runs(&caller).get(&run).await?).tasks.0;
-    if let Some(cursor) = &filters.cursor {
-        let at = all.iter().position(|(path, _)| path == cursor);
-        let at = at.ok_or_else(|| Problem::input("cursor", "this is not the `next` of an earlier page"))?;
-        all.drain(..=at);
-    }
-    all.retain(|(path, step)| filters.wants(path, step));
-    let next = cut_steps(&mut all, limit);
-    Ok(Reply(Page { data: all.into_iter().map(|(path, step)| StepOfRun { path, step }).collect(), next }))
+    let page = app.engine.runs(&caller).steps(&run, &StepQuery { limit, ..filters.into() }).await?;
+    let shown = |step| {
+        let (path, step) = Step::with_path(&run, step);
+        StepOfRun { path, step }
+    };
+    Ok(Reply(Page { data: page.steps.into_iter().map(shown).collect(), next: page.next }))
 }
 
 /// The state of a run as canvases and widgets read it.
