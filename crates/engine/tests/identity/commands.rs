@@ -76,6 +76,7 @@ impl Scene<'_> {
             ("Runs::list", runs.list(query()).await.map(drop)),
             ("Runs::page", runs.page(query()).await.map(drop)),
             ("Runs::events", runs.events(run, 0, 10).await.map(drop)),
+            ("Runs::steps", runs.steps(run, &StepQuery { limit: 10, ..StepQuery::default() }).await.map(drop)),
             ("Runs::wait", runs.wait(run).await),
             ("Runs::cancel", runs.cancel(run, None).await),
             ("Runs::cancel_all", runs.cancel_all(query(), None).await.map(drop)),

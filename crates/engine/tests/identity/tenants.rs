@@ -37,6 +37,7 @@ async fn every_command_of_another_organisation_finds_nothing_and_changes_nothing
         answers.extend([
             ("status", engine.runs(&eve).get(run).await.map(drop)),
             ("events", engine.runs(&eve).events(run, 0, 10).await.map(drop)),
+            ("steps", engine.runs(&eve).steps(run, &StepQuery { limit: 10, ..StepQuery::default() }).await.map(drop)),
             ("wait", engine.runs(&eve).wait(run).await),
             ("cancel", engine.runs(&eve).cancel(run, None).await),
             ("retry", engine.runs(&eve).retry(run, Retry::SameVersion).await),

@@ -14,7 +14,7 @@ use crate::evidence::{RunEntry, locked};
 use crate::round_robin::in_turns;
 use crate::{Commit, Error, NewRun, OrgId, Position, Refused, panic_message};
 use rusqlite::{Connection, TransactionBehavior};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
 use std::thread::JoinHandle;
@@ -27,6 +27,8 @@ const MAX_GROUP: usize = 256;
 const MAX_GROUP_BYTES: usize = 4 * 1024 * 1024;
 /// How long jobs are added to a transaction. The rest of the group is written by the next ones.
 const MAX_GROUP_TIME: Duration = Duration::from_millis(10);
+/// The same once an organisation waits that has no job in the transaction: it does not wait for all of another's.
+const SHARED_GROUP_TIME: Duration = Duration::from_millis(2);
 /// The capacity of the queue. When it is full, senders wait, so memory does not grow.
 const QUEUE: usize = 4_096;
 /// The jobs that are taken from the queue at a time, for organisations to take turns.
@@ -187,8 +189,13 @@ fn run(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, mut 
     let mut groups = 0u32;
     while receive(&mut queue, &mut waiting) {
         take_group(&mut waiting, &mut group);
+        let members: BTreeSet<Option<OrgId>> = group.iter().map(|job| job.org()).collect();
+        let mut others_wait = || {
+            drain(&mut queue, &mut waiting);
+            waiting.iter().any(|job| !members.contains(&job.org()))
+        };
         // The unwinding rolls the transaction back. To the callers of the group the outcome is unknown.
-        let write = AssertUnwindSafe(|| write_group(&mut connection, &mut group, &mut positions));
+        let write = AssertUnwindSafe(|| write_group(&mut connection, &mut group, &mut positions, &mut others_wait));
         if let Err(panic) = std::panic::catch_unwind(write) {
             tracing::error!(why = panic_message(&*panic), "a write panicked");
             group.clear();
@@ -222,12 +229,17 @@ fn receive(queue: &mut mpsc::Receiver<Box<dyn Job>>, waiting: &mut VecDeque<Box<
             None => return false,
         }
     }
+    drain(queue, waiting);
+    true
+}
+
+/// Takes what is queued.
+fn drain(queue: &mut mpsc::Receiver<Box<dyn Job>>, waiting: &mut VecDeque<Box<dyn Job>>) {
     while waiting.len() < MAX_WAITING
         && let Ok(job) = queue.try_recv()
     {
         waiting.push_back(job);
     }
-    true
 }
 
 /// Moves the next group: the oldest job, so that each gets its turn, and the small ones that fit beside it, of each
@@ -250,9 +262,14 @@ fn take_group(waiting: &mut VecDeque<Box<dyn Job>>, group: &mut VecDeque<Box<dyn
 
 /// Writes a group in one transaction, or each job in its own if one of them fails. Leaves the jobs for which there was
 /// no time.
-fn write_group(connection: &mut Connection, group: &mut VecDeque<Box<dyn Job>>, positions: &mut Positions) {
+fn write_group(
+    connection: &mut Connection,
+    group: &mut VecDeque<Box<dyn Job>>,
+    positions: &mut Positions,
+    others_wait: &mut dyn FnMut() -> bool,
+) {
     let begun = Instant::now();
-    let written = transact(connection, group.make_contiguous(), positions);
+    let written = transact(connection, group.make_contiguous(), positions, others_wait);
     metrics::histogram!("stepwell_commit_batch_size").record(*written.as_ref().unwrap_or(&group.len()) as f64);
     metrics::histogram!("stepwell_commit_seconds").record(begun.elapsed().as_secs_f64());
     match written {
@@ -261,7 +278,7 @@ fn write_group(connection: &mut Connection, group: &mut VecDeque<Box<dyn Job>>, 
         Err(Failed::Locked(key)) => group.drain(..).for_each(|job| job.finish(Err(locked(key)))),
         Err(Failed::Job(_)) => {
             for mut job in group.drain(..) {
-                let alone = transact(connection, std::slice::from_mut(&mut job), positions);
+                let alone = transact(connection, std::slice::from_mut(&mut job), positions, &mut || false);
                 job.finish(alone.map(drop).map_err(|failed| match failed {
                     Failed::Job(failed) | Failed::Commit(failed) => error(&failed),
                     Failed::Locked(key) => locked(key),
@@ -296,6 +313,7 @@ fn transact(
     connection: &mut Connection,
     group: &mut [Box<dyn Job>],
     positions: &mut Positions,
+    others_wait: &mut dyn FnMut() -> bool,
 ) -> Result<usize, Failed> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(Failed::Commit)?;
     positions.counted.clear();
@@ -304,7 +322,8 @@ fn transact(
     for job in group {
         job.run(&tallied, positions).map_err(Failed::Job)?;
         written += 1;
-        if begun.elapsed() >= MAX_GROUP_TIME {
+        let taken = begun.elapsed();
+        if taken >= MAX_GROUP_TIME || (taken >= SHARED_GROUP_TIME && others_wait()) {
             break;
         }
     }
@@ -448,8 +467,8 @@ mod tests {
         assert_eq!((group[0].bytes(), group.len()), (MAX_GROUP - 3, MAX_GROUP));
     }
 
-    /// A job that takes longer than there is time for a group.
-    struct Slow;
+    /// A job that takes this long.
+    struct Slow(Duration);
 
     impl Job for Slow {
         fn bytes(&self) -> usize {
@@ -462,7 +481,7 @@ mod tests {
 
         fn run(&mut self, _: &Tx<'_>, _: &mut Positions) -> rusqlite::Result<()> {
             let begun = Instant::now();
-            while begun.elapsed() < MAX_GROUP_TIME {}
+            while begun.elapsed() < self.0 {}
             Ok(())
         }
 
@@ -471,18 +490,29 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_transaction_ends_when_its_time_is_over_and_leaves_the_rest_to_the_next() {
+    /// How many of three jobs that take this long are left after each transaction.
+    fn check(each: Duration, others_wait: bool, expected: &[usize]) {
         let mut db = Connection::open_in_memory().expect("memory");
         super::super::schema::migrate(&mut db).expect("schema");
         let counted = BTreeMap::new();
         let mut positions = Positions { last: 0, counted, truncate_journal: false, ledger: Ledger::default() };
         let mut group: VecDeque<Box<dyn Job>> = VecDeque::new();
-        (0..3).for_each(|_| group.push_back(Box::new(Slow)));
-        for left in [2, 1, 0] {
-            write_group(&mut db, &mut group, &mut positions);
-            assert_eq!(group.len(), left);
+        (0..3).for_each(|_| group.push_back(Box::new(Slow(each))));
+        for left in expected {
+            write_group(&mut db, &mut group, &mut positions, &mut || others_wait);
+            assert_eq!(group.len(), *left);
         }
+    }
+
+    #[test]
+    fn a_transaction_ends_when_its_time_is_over_and_leaves_the_rest_to_the_next() {
+        check(MAX_GROUP_TIME, false, &[2, 1, 0]);
+    }
+
+    #[test]
+    fn a_transaction_ends_soon_if_another_organisation_waits() {
+        check(SHARED_GROUP_TIME, true, &[2, 1, 0]);
+        check(Duration::ZERO, true, &[0]);
     }
 
     #[test]
