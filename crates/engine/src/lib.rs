@@ -44,8 +44,9 @@ pub use doctor::audit::Verdict as AuditVerdict;
 pub use engine::{Config, Engine};
 pub use error::Error;
 pub use execute::{
-    AGENTS_UNREVIEWED, AccessedSecret, Effect as PolicyEffect, Kinds, Missing, Policy, Principal, Rate, Resumed,
-    SecretAccess, StepCall, StepKind, Suspended, ToolInfo, UnknownOutcome, Until, trace,
+    AGENTS_UNREVIEWED, AccessedSecret, Counts as PolicyCounts, Effect as PolicyEffect, Kinds, Missing,
+    Mode as PolicyMode, Policy, PolicyLog, Principal, Rate, Resumed, Sample as PolicySample, SecretAccess, StepCall,
+    StepKind, Suspended, ToolInfo, UnknownOutcome, Until, Verdict as PolicyVerdict, trace,
 };
 pub use log::LogReader;
 pub use run::{

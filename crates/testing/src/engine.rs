@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use stepwell_core::time::Time;
 use stepwell_engine::commands::{NewKey, NewPolicy, NewUser, RunView, Source, Trigger};
-use stepwell_engine::{Caller, Config, Engine, PolicyEffect};
+use stepwell_engine::{Caller, Config, Engine, PolicyEffect, PolicyMode};
 use stepwell_store::Store;
 
 /// Where virtual time starts: 2026-01-01T00:00:00Z.
@@ -119,6 +119,8 @@ pub fn policy(calls: &str, effect: PolicyEffect) -> NewPolicy {
         allow_self: true,
         timeout: None,
         except: Vec::new(),
+        when: None,
+        mode: PolicyMode::Enforce,
         at_most_once: None,
         rate: None,
         reason: None,

@@ -24,6 +24,26 @@ impl Backend {
         }
     }
 
+    pub async fn policy_log(&self, name: &str) -> anyhow::Result<PolicyLogView> {
+        match self {
+            Backend::Server(client) => client.data(Call::get(&["policies", name, "log"])).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                Ok(or_refusal(engine.policies(caller).log(name).await)?.into())
+            }
+        }
+    }
+
+    pub async fn test_policies(&self, request: PolicyTestRequest) -> anyhow::Result<PolicyTestView> {
+        match self {
+            Backend::Server(client) => client.data(Call::post(&["policy-tests"]).json(json!(request))).await,
+            Backend::Directory(Directory { engine, caller }) => {
+                let named = |(name, policy): (String, PolicyRequest)| (name, policy.into());
+                let policies = request.policies.map(|policies| policies.into_iter().map(named).collect());
+                Ok(or_refusal(engine.policies(caller).test(policies, request.since.0).await)?.into())
+            }
+        }
+    }
+
     pub async fn remove_policy(&self, name: &str) -> anyhow::Result<()> {
         match self {
             Backend::Server(client) => client.execute(Call::delete(&["policies", name])).await,

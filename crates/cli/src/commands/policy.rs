@@ -3,7 +3,10 @@
 use super::{Common, Exit, confirm, document, lines};
 use crate::backend::{Missing, with};
 use crate::draw::plain;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use stepwell_core::time::Millis;
 use stepwell_server::view::*;
 
@@ -19,6 +22,23 @@ enum Command {
     Set(Box<SetArgs>),
     /// List policies
     List {
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Show what a policy that was set with --log would have stopped since then
+    Log {
+        /// Name of the policy
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Show what policies would have done with the calls of past runs
+    Test {
+        /// YAML or JSON file with policies by name (default: the policies that are set)
+        file: Option<PathBuf>,
+        /// How far back to look, at most 90d
+        #[arg(long, value_name = "LENGTH", default_value = "7d")]
+        since: String,
         #[command(flatten)]
         common: Common,
     },
@@ -42,6 +62,12 @@ struct SetArgs {
     /// Calls it does not apply to, in the same form (repeatable)
     #[arg(long, value_name = "CALLS")]
     except: Vec<String>,
+    /// Condition on the call, such as 'args.amount > 500 && caller.agent'
+    #[arg(long, value_name = "EXPRESSION")]
+    when: Option<String>,
+    /// Only count what it would stop; see `stepwell policy log`
+    #[arg(long)]
+    log: bool,
     /// User or role whose approval counts (repeatable; default: anyone who may approve)
     #[arg(long = "approver", value_name = "USER|ROLE")]
     approvers: Vec<String>,
@@ -73,6 +99,28 @@ pub fn run(args: Args) -> anyhow::Result<Exit> {
         Command::List { common } => {
             with(&common.at, Missing::Refuse, async |backend| lines(&backend.policies().await?, common.json, listed))
         }
+        Command::Log { name, common } => with(&common.at, Missing::Refuse, async |backend| {
+            let log = backend.policy_log(&name).await?;
+            if common.json {
+                document(&log)?;
+            } else {
+                write!(std::io::stdout(), "{}", plain(&logged(&log)))?;
+            }
+            Ok(Exit::Success)
+        }),
+        Command::Test { file, since, common } => {
+            let policies = file.as_deref().map(candidates).transpose()?;
+            let request = PolicyTestRequest { policies, since: length(&since)? };
+            with(&common.at, Missing::Refuse, async |backend| {
+                let test = backend.test_policies(request).await?;
+                if common.json {
+                    document(&test)?;
+                } else {
+                    write!(std::io::stdout(), "{}", plain(&tested(&test)))?;
+                }
+                Ok(Exit::Success)
+            })
+        }
         Command::Delete { name, common } => with(&common.at, Missing::Refuse, async |backend| {
             backend.remove_policy(&name).await?;
             let gone = serde_json::json!({"name": name, "deleted": true});
@@ -85,6 +133,8 @@ fn put(set: SetArgs) -> anyhow::Result<Exit> {
     let request = PolicyRequest {
         calls: set.calls,
         except: set.except,
+        when: set.when,
+        mode: if set.log { ModeName::Log } else { ModeName::Enforce },
         effect: match &*set.effect {
             "allow" => EffectName::Allow,
             "require_approval" => EffectName::RequireApproval,
@@ -133,6 +183,8 @@ fn listed(policy: &PolicyView) -> String {
     };
     let mut parts = vec![format!("{}  {}  {effect}", policy.name, policy.calls)];
     parts.extend((!policy.except.is_empty()).then(|| format!("except {}", policy.except.join(", "))));
+    parts.extend(policy.when.as_ref().map(|when| format!("when {when}")));
+    parts.extend((policy.mode == ModeName::Log).then(|| "only logged".to_string()));
     if policy.effect == EffectName::RequireApproval {
         let who = if policy.approvers.is_empty() { "anyone who may".into() } else { policy.approvers.join(", ") };
         parts.push(format!("{} of {who}", policy.approvals));
@@ -146,4 +198,57 @@ fn listed(policy: &PolicyView) -> String {
     parts.extend(policy.rate.map(|rate| format!("{} calls in {}", rate.calls, rate.per.0)));
     parts.extend(policy.reason.clone());
     parts.join("  ")
+}
+
+/// The policies in a file, by name.
+fn candidates(file: &Path) -> anyhow::Result<BTreeMap<String, PolicyRequest>> {
+    let shown = file.display().to_string();
+    let text = std::fs::read(file).with_context(|| format!("cannot read {shown}"))?;
+    let document = stepwell_formats::document(&text, Some(&shown));
+    let document = document.map_err(|faults| anyhow!("{shown} cannot be read: {faults}"))?;
+    serde_json::from_value(document)
+        .with_context(|| format!("{shown}: expected policies by name, each with `calls` and `effect`"))
+}
+
+fn tested(test: &PolicyTestView) -> String {
+    let mut text =
+        format!("{} calls of {} runs since {}: {}\n", test.calls, test.runs, test.since, counted(test.counts));
+    if test.erased > 0 {
+        text.push_str(&format!("{} runs were erased: their calls are not known\n", test.erased));
+    }
+    if !test.is_complete {
+        text.push_str("there are older runs that were not looked at\n");
+    }
+    for policy in &test.policies {
+        text.push_str(&format!("\n{}: {}\n", policy.name, counted(policy.counts)));
+        policy.samples.iter().for_each(|sample| text.push_str(&sampled(sample)));
+    }
+    text
+}
+
+fn logged(log: &PolicyLogView) -> String {
+    let mut text = format!("{}\n", counted(log.counts));
+    log.samples.iter().for_each(|sample| text.push_str(&sampled(sample)));
+    text
+}
+
+fn counted(counts: PolicyCountsView) -> String {
+    let PolicyCountsView { denied, held, delayed, allowed, undecided } = counts;
+    let mut text = format!("{denied} denied, {held} held, {delayed} delayed, {allowed} let through");
+    if undecided > 0 {
+        text.push_str(&format!(" ({undecided} of them because the condition could not be decided)"));
+    }
+    text
+}
+
+fn sampled(sample: &PolicySampleView) -> String {
+    let verdict = match sample.verdict {
+        PolicyVerdictName::Denied => "denied",
+        PolicyVerdictName::Held => "held",
+        PolicyVerdictName::Delayed => "delayed",
+        PolicyVerdictName::Allowed => "let through",
+    };
+    let place = [&sample.run, &sample.step, &sample.user].map(|part| part.as_deref().unwrap_or("-")).join("  ");
+    let undecided = sample.undecided.as_deref().map(|why| format!("  ({why})")).unwrap_or_default();
+    format!("{}  {verdict}  {}  {place}  {}{undecided}\n", sample.at, sample.call, sample.args)
 }

@@ -43,6 +43,8 @@ pub const EXAMPLES: &[(&str, &[&str])] = &[
     ("cancel", &["stepwell cancel 9f31c2 --reason 'wrong tag'"]),
     ("retry", &["stepwell retry 9f31c2", "stepwell retry 9f31c2 --newest --detach"]),
     ("release", &["stepwell release 9f31c2"]),
+    ("policy test", &["stepwell policy test", "stepwell policy test candidates.yaml --since 30d"]),
+    ("policy log", &["stepwell policy log large"]),
     ("approvals", &["stepwell approvals", "stepwell approvals --link 9f31c2 approve --user ann"]),
     ("approve", &["stepwell approve 9f31c2 approve --comment 'checked with ops'"]),
     ("deny", &["stepwell deny 9f31c2 approve --comment 'not on a Friday'"]),

@@ -59,6 +59,13 @@ fn a_policy_is_set_listed_satisfied_by_a_gate_and_removed() {
     let run = waits(&served);
     served.run(&["approve", &run, "ask"]).expect(0);
     served.run(&["watch", &run]).expect(0).says("go success");
+    served.run(&["policy", "set", "l", "tool:*", "deny", "--when", "arg.sum > 5"]).expect(2).says("did you mean");
+    let log = ["policy", "set", "l", "tool:*", "deny", "--when", "args.none > 5", "--log"];
+    served.run(&log).expect(0).says("when args.none > 5").says("only logged");
+    let run = waits(&served);
+    served.run(&["approve", &run, "ask"]).expect(0);
+    served.run(&["watch", &run]).expect(0);
+    served.run(&["policy", "log", "l"]).expect(0).says("1 denied").says("could not be decided").says(&run);
     served.run(&["policy", "delete", "p"]).expect(0).says("is removed");
     served.run(&["policy", "delete", "p"]).expect(2).says("there is no");
     served.stop().sound();

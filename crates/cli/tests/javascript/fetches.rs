@@ -94,7 +94,7 @@ impl HostGuard for Nowhere {
 }
 
 impl HostRules for Nowhere {
-    fn check(&self, _url: &Url, _is_read_only: bool) -> Result<(), Failure> {
+    fn check(&self, _url: &Url, _method: &str) -> Result<(), Failure> {
         Err(Failure::new("denied_by_policy", "the policy says no"))
     }
 }

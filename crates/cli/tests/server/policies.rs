@@ -13,7 +13,8 @@ fn a_policy_is_made_shown_changed_and_removed_by_administrators() {
     assert_eq!((built_in.as_array().unwrap().len(), &built_in[0]["name"]), (1, &json!("agents-unreviewed")));
     let full = json!({"calls": "host:*.example.com", "effect": "require_approval", "approvers": ["role:ops", "ann"],
         "approvals": 2, "allow_self": false, "timeout": "1h30m", "at_most_once": "ask",
-        "rate": {"calls": 10, "per": "1m"}, "reason": "money"});
+        "rate": {"calls": 10, "per": "1m"}, "reason": "money",
+        "when": "args.method == 'POST'", "mode": "log"});
     let made = api.call("PUT", "/api/v1/policies/money", &full).is(200).data();
     for (field, value) in full.as_object().unwrap() {
         assert_eq!(&made[field], value, "{field}");
@@ -35,6 +36,52 @@ fn a_policy_is_made_shown_changed_and_removed_by_administrators() {
     let trail = api.get("/api/v1/audit?target=money").is(200).data();
     let actions: Vec<&str> = trail.as_array().unwrap().iter().map(|row| row["action"].as_str().unwrap()).collect();
     assert_eq!(actions, ["policy.remove", "policy.put", "policy.put"]);
+}
+
+#[test]
+fn what_a_logged_policy_would_have_stopped_is_shown_over_the_api() {
+    let place = Installation::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&json!({"name": "w", "tasks": {"say": {"tool": "echo", "args": {"n": "{{input.n}}"}}}}));
+    let policy = json!({"calls": "tool:echo", "effect": "deny", "when": "args.n > 5", "mode": "log"});
+    api.call("PUT", "/api/v1/policies/large", &policy).is(200);
+    for n in [4, 6] {
+        assert_eq!(api.finished("w", &json!({"n": n}))["status"], "completed");
+    }
+    let log = api.get("/api/v1/policies/large/log").is(200).data();
+    assert_eq!((&log["counts"]["denied"], &log["counts"]["held"]), (&json!(1), &json!(0)));
+    let sample = &log["samples"][0];
+    assert_eq!((&sample["verdict"], &sample["step"]), (&json!("denied"), &json!("say")), "{log:#}");
+    assert_eq!(sample["args"], r#"{"n":6}"#);
+    api.get("/api/v1/policies/other/log").refused(404, "not-found");
+}
+
+#[test]
+fn policies_are_tested_on_past_calls_over_the_api_and_on_the_command_line() {
+    let place = Installation::new();
+    let server = place.serve();
+    let api = &server.api;
+    api.define(&json!({"name": "w", "tasks": {"say": {"tool": "echo", "args": {"n": "{{input.n}}"}}}}));
+    for n in [4, 6] {
+        api.finished("w", &json!({"n": n}));
+    }
+    let large = json!({"large": {"calls": "tool:echo", "effect": "deny", "when": "args.n > 5"}});
+    let tested = api.post("/api/v1/policy-tests", &json!({"policies": large, "since": "1d"})).is(200).data();
+    assert_eq!((&tested["calls"], &tested["is_complete"]), (&json!(2), &json!(true)), "{tested:#}");
+    assert_eq!((&tested["counts"]["denied"], &tested["policies"][0]["name"]), (&json!(1), &json!("large")));
+    assert_eq!(tested["policies"][0]["samples"][0]["args"], r#"{"n":6}"#);
+    api.post("/api/v1/policy-tests", &json!({"since": "91d"})).is(422);
+    let file = place.data().join("candidates.yaml");
+    std::fs::write(&file, "large: {calls: 'tool:echo', effect: deny, when: args.n > 5}").unwrap();
+    let file_name = file.to_str().unwrap();
+    let said = place.stepwell(&["policy", "test", file_name, "--since", "1d"]);
+    assert!(said.contains("2 calls of 2 runs") && said.contains("large: 1 denied"), "{said}");
+    let said = place.stepwell(&["policy", "test", "--json"]);
+    assert!(said.contains(r#""name":"agents-unreviewed""#), "{said}");
+    std::fs::write(&file, "large: {calls: 'tool:echo', effect: deny, when: arg.n > 5}").unwrap();
+    let said = place.stepwell(&["policy", "test", file_name]);
+    assert!(said.contains("did you mean `args`"), "{said}");
 }
 
 #[test]
@@ -67,6 +114,8 @@ fn what_is_wrong_with_a_policy_is_said_with_its_place() {
     for (path, body) in [
         ("calls", json!({"calls": "mail.*", "effect": "deny"})),
         ("calls", json!({"calls": "tool:", "effect": "deny"})),
+        ("when", json!({"calls": "tool:*", "effect": "deny", "when": "input.sum > 5"})),
+        ("mode", json!({"calls": "tool:*", "effect": "deny", "mode": "off"})),
         ("effect", json!({"calls": "tool:*", "effect": "maybe"})),
         ("approvals", json!({"calls": "tool:*", "effect": "deny", "approvals": 0})),
         ("approvers", json!({"calls": "tool:*", "effect": "deny", "approvers": [" "]})),

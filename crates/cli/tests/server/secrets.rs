@@ -174,7 +174,15 @@ fn a_policy_on_http_also_holds_for_fetch_in_code() {
         assert_eq!(run["status"], "failed", "{calls}: {run:#}");
         assert!(run["tasks"]["go"]["error"]["message"].to_string().contains("the policy p"), "{run:#}");
     }
+    let denied = |when: &str| {
+        let policy = json!({"calls": "tool:fetch", "effect": "deny", "when": when});
+        server.api.call("PUT", "/api/v1/policies/p", &policy).is(200);
+        server.api.finished("it", &input)["status"] == "failed"
+    };
+    assert!(denied("args.method == 'GET' && ends_with(args.url, '/x') && host == '127.0.0.1'"));
+    assert!(denied("args.body.sum > 5"));
     assert_eq!(outside.count(), 0);
+    assert!(!denied("args.method == 'POST'"));
     assert_eq!(policy("tool:mail*", "deny")["status"], "completed");
 }
 

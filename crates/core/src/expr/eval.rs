@@ -15,6 +15,8 @@ pub(super) enum Absent {
     Error,
     /// Flow templates: an error, except that an unknown key of the input is an empty string.
     EmptyInput,
+    /// Decisions: an error, and so is `<` between values that have no order.
+    Refuse,
 }
 
 pub(super) struct Eval<'a> {
@@ -43,6 +45,9 @@ impl<'a> Eval<'a> {
             Node::Compare(comparison, left, right) => {
                 let (left, right) = (self.node(*left, absent)?, self.node(*right, absent)?);
                 self.spend(left.cost().min(right.cost()))?;
+                if absent == Absent::Refuse {
+                    comparison.check_order(&left, &right)?;
+                }
                 comparison.holds(&left, &right)
             }
             Node::SameText { path, text, negated } => {
@@ -85,7 +90,9 @@ impl<'a> Eval<'a> {
             Found::Nothing => match absent {
                 Absent::Null => Ok(Val::Null),
                 Absent::EmptyInput if path.begins_with("input") => Ok(Val::Str("")),
-                Absent::Error | Absent::EmptyInput => Err(Missing::Path { path: written(), at: path.span }),
+                Absent::Error | Absent::EmptyInput | Absent::Refuse => {
+                    Err(Missing::Path { path: written(), at: path.span })
+                }
             },
             Found::Truncated { step, field } => Err(Missing::Truncated { step: step.to_owned(), field }),
             Found::Secret => Err(Missing::Secret { path: written(), at: path.span }),
@@ -130,7 +137,7 @@ impl<'a> Eval<'a> {
                 Ok(value)
             }
             (Err(_), Absent::Null) => Ok(Val::Null),
-            (Err(error), Absent::Error | Absent::EmptyInput) => Err(error.at(*function, *span)),
+            (Err(error), Absent::Error | Absent::EmptyInput | Absent::Refuse) => Err(error.at(*function, *span)),
         }
     }
 
@@ -148,18 +155,19 @@ impl<'a> Eval<'a> {
         span: Span,
         absent: Absent,
     ) -> Result<Val<'a>, Missing> {
-        match (calculate(operation, &operands), absent) {
-            (Ok(value), _) => Ok(value),
-            (Err(_), Absent::Null) => Ok(Val::Null),
-            (Err(CallError::Type { needs, got }), Absent::Error | Absent::EmptyInput) => {
+        let error = match calculate(operation, &operands) {
+            Ok(value) => return Ok(value),
+            Err(_) if absent == Absent::Null => return Ok(Val::Null),
+            Err(error) => error,
+        };
+        Err(match error {
+            CallError::Type { needs, got } => {
                 let written = self.expr.text(span).to_owned();
-                Err(Missing::Calculation { written, sign: operation.sign(), needs, got, at: span })
+                Missing::Calculation { written, sign: operation.sign(), needs, got, at: span }
             }
-            (Err(CallError::Exceeds(limit)), Absent::Error | Absent::EmptyInput) => Err(Missing::TooLarge { limit }),
-            (Err(CallError::TooLarge), Absent::Error | Absent::EmptyInput) => {
-                Err(Missing::TooLarge { limit: "4 MB of text" })
-            }
-        }
+            CallError::Exceeds(limit) => Missing::TooLarge { limit },
+            CallError::TooLarge => Missing::TooLarge { limit: "4 MB of text" },
+        })
     }
 }
 
@@ -184,6 +192,23 @@ impl Literal {
 }
 
 impl Comparison {
+    /// Fails for `<` and its like if the values have no order.
+    fn check_order(self, left: &Val<'_>, right: &Val<'_>) -> Result<(), Missing> {
+        let sign = match self {
+            Comparison::Equal | Comparison::NotEqual => return Ok(()),
+            Comparison::Less => "<",
+            Comparison::LessOrEqual => "<=",
+            Comparison::Greater => ">",
+            Comparison::GreaterOrEqual => ">=",
+        };
+        let (left, right) = (left.view(), right.view());
+        if left.order(right).is_some() {
+            return Ok(());
+        }
+        let got = if matches!(left, View::Number(_) | View::Text(_)) { right.kind() } else { left.kind() };
+        Err(Missing::Type { function: sign, needs: "two numbers or two strings", got, at: Span::default() })
+    }
+
     fn holds(self, left: &Val<'_>, right: &Val<'_>) -> bool {
         let order = |accepts: fn(Ordering) -> bool| left.view().order(right.view()).is_some_and(accepts);
         match self {

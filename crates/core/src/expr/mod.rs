@@ -17,8 +17,9 @@
 //! even integers too large for a float. Only numbers with numbers and strings with strings (by code point) are ordered;
 //! any other `<` is false. Only `null`, `false`, `""` and `0` are falsy: an empty list is truthy.
 //!
-//! Expressions have two evaluation modes. In a template ([`Expr::value`]) a path that leads nowhere and a function
-//! argument of the wrong type are errors; in a condition ([`Expr::holds`]) both are null. The left side of `??` and the
+//! Expressions have three evaluation modes. In a template ([`Expr::value`]) a path that leads nowhere and a function
+//! argument of the wrong type are errors; in a condition ([`Expr::holds`]) both are null. In a decision
+//! ([`Expr::decides`]) both are errors, and so is the order of values that have none. The left side of `??` and the
 //! argument of `exists` are always evaluated as in a condition, and both treat null as absent.
 //!
 //! Not here: which names exist and what they mean. The graph builder binds each [`Path`] to a [`Var`] when a workflow
@@ -128,6 +129,12 @@ impl Expr {
     /// Whether the value of [`Expr::read`] is truthy.
     pub fn holds(&self, names: &dyn Names) -> Result<bool, Missing> {
         Ok(self.read(names)?.is_true())
+    }
+
+    /// Evaluates for a decision that has to be certain. Other than in a condition, missing paths and wrong types are
+    /// errors, and so is `<` between values that have no order.
+    pub fn decides(&self, names: &dyn Names) -> Result<bool, Missing> {
+        Ok(Eval { expr: self, names, work: Cell::new(0) }.node(self.root, Absent::Refuse)?.is_true())
     }
 
     /// Whether a condition may hold, given that only some paths are known. True in case of doubt.

@@ -41,6 +41,25 @@ fn data() -> Data {
     }))
 }
 
+#[test]
+fn a_decision_is_never_made_on_a_value_that_is_missing_or_of_another_type() {
+    let check = |source: &str, expected: Result<bool, &str>| {
+        let expr = Expr::parse(source, Grammar::Standard).unwrap();
+        let data = data();
+        let decided = expr.decides(&data).map_err(|missing| missing.to_string());
+        assert_eq!(decided, expected.map_err(str::to_string), "{source}");
+    };
+    check("tasks.charge.body.amount <= 12.5", Ok(true));
+    check("text == 12", Ok(false));
+    check("zero && text > 5", Ok(false));
+    check("text > 5", Err("`>` needs two numbers or two strings, but got a number"));
+    check("!(5 < names)", Err("`<` needs two numbers or two strings, but got a list"));
+    check("tasks.charge.body.note >= 5", Err("`>=` needs two numbers or two strings, but got null"));
+    check("tasks.charge.body.amonut > 5", Err("Failed to resolve {{tasks.charge.body.amonut}}"));
+    check("(tasks.charge.body.amonut ?? 0) > 5", Ok(false));
+    check("lower(zero) == 'a'", Err("`lower` needs a string, but got a number"));
+}
+
 /// The tree as text with the fewest parentheses, for comparing.
 fn shape(expr: &Expr) -> String {
     fn level(node: &Node) -> u8 {

@@ -121,6 +121,7 @@ pub struct People {
     /// By the kind and the hash of the credential.
     callers: Mutex<HashMap<String, CachedCaller>>,
     actors: ByEpoch<(OrgId, String), Option<Arc<Grants>>>,
+    keys: ByEpoch<(OrgId, String), Option<Arc<Key>>>,
     /// When the last use of each key was last written.
     used: Mutex<HashMap<String, Time>>,
 }
@@ -219,6 +220,19 @@ impl Access {
         };
         let key: Key = body(&record)?;
         Ok(Some(Grants::new(user).through_key(key.grants, key.agent)))
+    }
+
+    /// The key of an actor, whatever its state. `None` if it is gone. Cached until the organisation's epoch changes.
+    pub async fn key(&self, org: OrgId, id: &str) -> Result<Option<Arc<Key>>, Error> {
+        let name = (org, id.to_string());
+        let epoch = self.epoch(org).await?;
+        if let Some(known) = self.people.keys.get(&name, epoch) {
+            return Ok(known);
+        }
+        let record = self.cluster.store.record(Key::KIND, id).await?.filter(|record| record.org == org);
+        let key = record.as_ref().map(body::<Key>).transpose()?.map(Arc::new);
+        self.people.keys.put(name, epoch, key.clone());
+        Ok(key)
     }
 
     /// Whether the actor's key is an agent's. A key that is gone counts as one.

@@ -18,6 +18,7 @@ mod keys;
 mod missing;
 mod organisations;
 mod policies;
+mod policy_tests;
 mod queries;
 mod reviews;
 mod runs;
@@ -41,6 +42,7 @@ pub use inbound::{Asks, Linked};
 pub use keys::{KeyChange, NewKey};
 pub use organisations::{AuditExport, AuditQuery, Organisation, Usage};
 pub use policies::NewPolicy;
+pub use policy_tests::PolicyTest;
 pub use queries::NewQuery;
 pub use reviews::{ReviewView, Reviewing, StepChanges, Uses};
 pub use runs::{

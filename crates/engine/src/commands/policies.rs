@@ -6,12 +6,13 @@ use super::input::{check_name, invalid};
 use crate::access::Right;
 use crate::error::Error;
 use crate::execute::{
-    AGENTS_UNREVIEWED, Effect, MAX_POLICIES, Policy, Rate, SUBJECT_KINDS, UNREVIEWED, UnknownOutcome,
+    AGENTS_UNREVIEWED, Condition, Effect, MAX_POLICIES, Mode, Policy, PolicyLog, Rate, SUBJECT_KINDS, UNREVIEWED,
+    UnknownOutcome,
 };
 use crate::records::{Kept, body, find, json as json_text, list, name_key};
 use crate::secrets::host_pattern;
 use serde_json::{Value, json};
-use stepwell_core::time::Millis;
+use stepwell_core::time::{Millis, Time};
 use stepwell_store::{Change, Record, RecordChange};
 
 const MAX_APPROVERS: usize = 100;
@@ -25,6 +26,9 @@ pub struct NewPolicy {
     pub calls: String,
     /// Calls that it does not apply to, in the same form.
     pub except: Vec<String>,
+    /// A condition on the call: `args.amount > 500 && caller.agent`.
+    pub when: Option<String>,
+    pub mode: Mode,
     pub effect: Effect,
     pub approvers: Vec<String>,
     pub approvals: u32,
@@ -55,10 +59,7 @@ impl Policies<'_> {
     /// Creates or replaces a policy. Takes effect with the next call. Needs the right to administer.
     pub async fn put(&self, name: &str, new: NewPolicy) -> Result<Policy, Error> {
         self.caller.check(Right::Admin)?;
-        check_name("name", name)?;
-        check(name, &new)?;
-        let except = new.except.iter().map(|except| normalised("except", except)).collect::<Result<_, _>>()?;
-        let new = NewPolicy { calls: normalised("calls", &new.calls)?, except, ..new };
+        let new = new.checked(name)?;
         retry_on_conflict(|| self.put_once(name, new.clone())).await
     }
 
@@ -68,24 +69,7 @@ impl Policies<'_> {
         let before = self.rooms.cluster.store.record_with_key(Policy::KIND, &name_key(self.caller.org, name)).await?;
         let existing = before.as_ref().map(body::<Policy>).transpose()?.map(|policy| (policy.created, policy.by));
         let (created, by) = existing.unwrap_or_else(|| (now, self.caller.name.to_string()));
-        let NewPolicy { calls, except, effect, approvers, approvals, allow_self, timeout, at_most_once, rate, reason } =
-            new;
-        let name = name.to_string();
-        let policy = Policy {
-            name,
-            calls,
-            except,
-            effect,
-            approvers,
-            approvals,
-            allow_self,
-            timeout,
-            at_most_once,
-            rate,
-            reason,
-            created,
-            by,
-        };
+        let policy = new.named(name, created, by);
         let record = match before {
             Some(record) => RecordChange::Replace(Record { body: json_text(&policy), ..record }),
             None if self.list().await?.len() >= MAX_POLICIES as usize => {
@@ -95,8 +79,11 @@ impl Policies<'_> {
             None => RecordChange::Create(new_named(self.rooms, self.caller.org, "pol", &policy.name, &policy)),
         };
         let audit = vec![self.caller.audit(now, "policy.put", &policy.name, json!(policy))];
-        let update = Change { records: vec![record], audit, grants_of: Some(self.caller.org), decided: Some(decided) };
+        // What it would have stopped until now says nothing about the new one.
+        let records = vec![record, PolicyLog::removal(self.caller.org, &policy.name)];
+        let update = Change { records, audit, grants_of: Some(self.caller.org), decided: Some(decided) };
         change(self.rooms, update, "policy", &policy.name).await?;
+        self.rooms.executor.policy_logs.forget(self.caller.org, &policy.name);
         Ok(policy)
     }
 
@@ -105,9 +92,51 @@ impl Policies<'_> {
         self.caller.check(Right::Admin)?;
         let record = find::<Policy>(&*self.rooms.cluster.store, self.caller.org, name).await?;
         let audit = vec![self.caller.audit(self.rooms.cluster.clock.now(), "policy.remove", name, Value::Null)];
-        let records = vec![RecordChange::Remove { kind: Policy::KIND.into(), id: record.id }];
+        let policy: Policy = body(&record)?;
+        let records = vec![
+            RecordChange::Remove { kind: Policy::KIND.into(), id: record.id },
+            PolicyLog::removal(self.caller.org, &policy.name),
+        ];
         let update = Change { records, audit, grants_of: Some(self.caller.org), decided: None };
-        change(self.rooms, update, "policy", name).await
+        change(self.rooms, update, "policy", name).await?;
+        self.rooms.executor.policy_logs.forget(self.caller.org, &policy.name);
+        Ok(())
+    }
+
+    /// What a policy in the mode `log` would have done since it was set. Needs the right to read.
+    pub async fn log(&self, name: &str) -> Result<PolicyLog, Error> {
+        let policy = self.get(name).await?;
+        self.rooms.executor.policy_logs.read(self.caller.org, &policy.name).await
+    }
+}
+
+impl NewPolicy {
+    /// With normalised patterns, if it is valid under this name.
+    pub(super) fn checked(self, name: &str) -> Result<NewPolicy, Error> {
+        check_name("name", name)?;
+        check(name, &self)?;
+        let except = self.except.iter().map(|except| normalised("except", except)).collect::<Result<_, _>>()?;
+        Ok(NewPolicy { calls: normalised("calls", &self.calls)?, except, ..self })
+    }
+
+    pub(super) fn named(self, name: &str, created: Time, by: String) -> Policy {
+        Policy {
+            name: name.to_string(),
+            calls: self.calls,
+            except: self.except,
+            when: self.when,
+            mode: self.mode,
+            effect: self.effect,
+            approvers: self.approvers,
+            approvals: self.approvals,
+            allow_self: self.allow_self,
+            timeout: self.timeout,
+            at_most_once: self.at_most_once,
+            rate: self.rate,
+            reason: self.reason,
+            created,
+            by,
+        }
     }
 }
 
@@ -134,6 +163,9 @@ fn check(name: &str, new: &NewPolicy) -> Result<(), Error> {
     new.except.iter().try_for_each(|except| check_selector("except", except))?;
     if new.except.len() > MAX_EXCEPTIONS {
         return Err(invalid("except", &format!("must be at most {MAX_EXCEPTIONS} exceptions")));
+    }
+    if let Some(when) = &new.when {
+        Condition::parse(when).map_err(|why| invalid("when", &why))?;
     }
     if name == AGENTS_UNREVIEWED && !new.calls.starts_with(UNREVIEWED) {
         let message =

@@ -277,8 +277,14 @@ async fn attempt(executor: &Arc<Executor>, execution: Execution) -> Result<Outco
     };
     let checked_host = permit(executor, &request, &RunGates { runner: &executor.runner, run }).await?;
     let tools = if kind_name == "javascript" { FETCH } else { &[] };
-    call.guard =
-        Some(Arc::new(PolicyGuard { executor: executor.clone(), org, origin: Some(origin), tools, checked_host }));
+    call.guard = Some(Arc::new(PolicyGuard {
+        executor: executor.clone(),
+        org,
+        origin: Some((origin, call.caller.clone())),
+        step: Some(call.path.clone()),
+        tools,
+        checked_host,
+    }));
     if kind_name == "http" {
         sign(executor, &mut call).await.map_err(Stop::Failure)?;
     }

@@ -6,6 +6,7 @@
 //! | `step.rs` | the contract with step kinds |
 //! | `abandon.rs` | telling services that what a call left there is no longer awaited |
 //! | `permit.rs`, `policies.rs`, `rate_limit.rs` | checks before each call: rights, policies, approvals, rate limits |
+//! | `conditions.rs`, `policy_log.rs`, `trial.rs` | conditions of policies; what policies would have done |
 //! | `host_guard.rs`, `secret_access.rs` | the same checks for requests and secrets during a call |
 //! | `call_audit.rs`, `trace.rs` | audit rows for calls; trace ids |
 //!
@@ -13,29 +14,36 @@
 
 mod abandon;
 mod call_audit;
+mod conditions;
 mod dispatch;
 mod host_guard;
 mod permit;
 mod policies;
+mod policy_log;
 mod rate_limit;
 mod secret_access;
 mod slots;
 mod step;
 pub mod trace;
+mod trial;
 
 pub use abandon::{Abandoned, is_abandoned};
+pub use conditions::Condition;
 pub use dispatch::claim;
 pub use policies::{
-    AGENTS_UNREVIEWED, Effect, MAX_POLICIES, Policies, Policy, Rate, SUBJECT_KINDS, UNREVIEWED, UnknownOutcome,
+    AGENTS_UNREVIEWED, Effect, MAX_POLICIES, Mode, Policies, Policy, Rate, SUBJECT_KINDS, UNREVIEWED, UnknownOutcome,
     subjects,
 };
+pub use policy_log::{Counts, PolicyLog, Sample, Verdict};
 pub use secret_access::{AccessedSecret, SecretAccess};
 pub use step::{Kinds, Missing, Principal, Resumed, StepCall, StepKind, Suspended, ToolInfo, Until};
+pub use trial::Trial;
 
 use crate::access::{Access, ByEpoch};
 use crate::cluster::Cluster;
 use crate::run::Runner;
 use crate::secrets::Secrets;
+use policy_log::PolicyLogs;
 use rate_limit::RateLimits;
 use slots::Slots;
 use std::collections::HashSet;
@@ -52,6 +60,7 @@ pub struct Executor {
     pub slots: Arc<Slots>,
     policies: ByEpoch<OrgId, Arc<Policies>>,
     rates: RateLimits,
+    pub policy_logs: Arc<PolicyLogs>,
     /// Notices about abandoned calls that are being handled here.
     abandoning: Mutex<HashSet<(RunId, String)>>,
     /// Whether calls carry a trace header.
@@ -73,6 +82,7 @@ impl Executor {
         let knows_limits = !cluster.shared || slots_per_org.is_none();
         Executor {
             access: runner.workflows.access.clone(),
+            policy_logs: PolicyLogs::new(cluster.clone()),
             cluster,
             secrets,
             runner,

@@ -2,7 +2,9 @@
 //! policies require. Every attempt is checked just before its call.
 
 use super::Executor;
-use super::policies::{Effect, Policy, Subject, subjects};
+use super::conditions::{CallFacts, Who, args};
+use super::policies::{Effect, Match, Policy, Subject, subjects};
+use super::policy_log::{Sample, Verdict, shown_args};
 use super::rate_limit::RateLimit;
 use super::step::Principal;
 use crate::access::{Access, Actor, Grants, Need, Right};
@@ -11,6 +13,7 @@ use crate::run::Live;
 use crate::workflows::Origin;
 use async_trait::async_trait;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use stepwell_core::approval::call_digest;
@@ -159,14 +162,25 @@ pub async fn permit(
         shown.push(Subject::unreviewed(workflow.clone()));
         subjects.push(Subject::unreviewed(workflow));
     }
-    let matching = policies.on(&subjects);
-    for policy in matching.iter().take_while(|policy| policy.effect > Effect::Allow) {
-        match policy.effect {
-            Effect::Deny => return Err(Stop::Failure(denied(policy, &shown))),
-            _ if is_approved(executor, request, policy, gates).await.map_err(unavailable)? => {}
+    let (now, mut who, mut sent) = (executor.cluster.clock.now(), Who::default(), Cow::Owned(Value::Null));
+    if policies.ask_who(&subjects) {
+        who = self::who(executor, request.caller, request.origin).await.map_err(unavailable)?;
+        sent = args(request.kind, request.input);
+    }
+    let facts = CallFacts::new(&who, &subjects, sent, now);
+    let (matching, logged) = policies.matching(&subjects, &facts);
+    // Once for each attempt, also if it was held or postponed before.
+    if !logged.is_empty() && !request.deferred && request.approved.is_none() && request.note.is_none() {
+        let call = LoggedCall { request, who: &who, shown: &shown, subjects: &subjects, now };
+        call.log(executor, logged, gates).await.map_err(unavailable)?;
+    }
+    for matched in matching.iter().take_while(|matched| matched.policy.effect > Effect::Allow) {
+        match matched.policy.effect {
+            Effect::Deny => return Err(Stop::Failure(denied(matched, &shown))),
+            _ if is_approved(executor, request, matched.policy, gates).await.map_err(unavailable)? => {}
             _ => {
-                let ask = Arc::new(policy.ask(&describe(&shown)));
-                return Err(Stop::Held { ask, timeout: policy.timeout, note: None });
+                let ask = Arc::new(matched.policy.ask(&format!("{}{}", describe(&shown), matched.doubt())));
+                return Err(Stop::Held { ask, timeout: matched.policy.timeout, note: None });
             }
         }
     }
@@ -187,20 +201,83 @@ async fn unreviewed(executor: &Executor, request: &CallRequest<'_>) -> Result<Op
     executor.runner.workflows.unreviewed(request.origin).await
 }
 
-fn describe(subjects: &[Subject]) -> String {
+/// Who makes the calls of a run. The key of an agent takes precedence over those of people.
+pub async fn who(executor: &Executor, caller: &Principal, origin: &Origin) -> Result<Who, Error> {
+    let unreviewed = executor.runner.workflows.unreviewed(origin).await?.is_some();
+    let workflow = Some(origin.compiled.row.name.as_str().into());
+    let mut who = Who { user: Some(caller.name.clone()), workflow, unreviewed, ..Who::default() };
+    for id in caller.actors.iter().filter_map(|actor| actor.key.as_ref()) {
+        if who.agent {
+            break;
+        }
+        let key = executor.access.key(caller.org, id).await?;
+        // A key that is gone counts as an agent's.
+        who.agent = key.as_ref().is_none_or(|key| key.agent);
+        who.key = Some(key.map_or_else(|| id.as_str().into(), |key| key.name.as_str().into()));
+    }
+    Ok(who)
+}
+
+/// A call that policies in the mode `log` match.
+struct LoggedCall<'a> {
+    request: &'a CallRequest<'a>,
+    who: &'a Who,
+    shown: &'a [Subject],
+    subjects: &'a [Subject],
+    now: Time,
+}
+
+impl LoggedCall<'_> {
+    async fn log(&self, executor: &Executor, logged: Vec<Match<'_>>, gates: &dyn GateApprovals) -> Result<(), Error> {
+        let LoggedCall { request, who, shown, subjects, now } = self;
+        let org = request.caller.org;
+        for matched in logged {
+            let verdict = match matched.verdict() {
+                Verdict::Held if is_approved(executor, request, matched.policy, gates).await? => Verdict::Allowed,
+                verdict => verdict,
+            };
+            let verdict = match verdict {
+                Verdict::Allowed if is_over_rate(executor, org, &matched, subjects, *now) => Verdict::Delayed,
+                verdict => verdict,
+            };
+            let sample = Sample {
+                at: *now,
+                verdict,
+                run: Some(request.origin.run.to_string()),
+                step: Some(request.path.to_string()),
+                workflow: who.workflow.as_deref().map(str::to_string),
+                user: who.user.as_deref().map(str::to_string),
+                call: describe(shown),
+                args: shown_args(&args(request.kind, &request.sent.value)),
+                undecided: None,
+            };
+            executor.policy_logs.add(org, &matched, verdict, sample);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a call would be over the rate of a policy that is not enforced.
+pub fn is_over_rate(executor: &Executor, org: OrgId, matched: &Match<'_>, subjects: &[Subject], now: Time) -> bool {
+    let limits = rate_limits(executor, org, std::slice::from_ref(matched), subjects);
+    executor.rates.admit(limits, now).is_err()
+}
+
+pub fn describe(subjects: &[Subject]) -> String {
     let parts: Vec<String> = subjects.iter().map(|subject| format!("{} {}", subject.kind, subject.name)).collect();
     parts.join(", ")
 }
 
 /// The failure of a call that a policy denies.
-pub fn denied(policy: &Policy, subjects: &[Subject]) -> Failure {
+pub fn denied(matched: &Match<'_>, subjects: &[Subject]) -> Failure {
+    let (policy, doubt) = (matched.policy, matched.doubt());
     let reason = policy.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
-    let message = format!("the policy {} does not allow {}{reason}", policy.name, describe(subjects));
+    let message = format!("the policy {} does not allow {}{doubt}{reason}", policy.name, describe(subjects));
     Failure::new("denied_by_policy", message)
 }
 
 /// The time assigned to a call that exceeds a rate limit. `None` if it may be made now.
-fn rate_limited_until(executor: &Executor, org: OrgId, matching: &[&Policy], subjects: &[Subject]) -> Option<Time> {
+fn rate_limited_until(executor: &Executor, org: OrgId, matching: &[Match<'_>], subjects: &[Subject]) -> Option<Time> {
     let now = executor.cluster.clock.now();
     let limits = rate_limits(executor, org, matching, subjects).into_iter();
     let assigned = limits.map(|(key, limit)| executor.rates.reserve(key, limit, now));
@@ -211,10 +288,11 @@ fn rate_limited_until(executor: &Executor, org: OrgId, matching: &[&Policy], sub
 pub fn rate_limits(
     executor: &Executor,
     org: OrgId,
-    matching: &[&Policy],
+    matching: &[Match<'_>],
     subjects: &[Subject],
 ) -> Vec<(String, RateLimit)> {
-    let limited = matching.iter().filter_map(|policy| Some((policy, policy.rate?, policy.subject(subjects)?)));
+    let policies = matching.iter().map(|matched| matched.policy);
+    let limited = policies.filter_map(|policy| Some((policy, policy.rate?, policy.subject(subjects)?)));
     let limits = limited.map(|(policy, rate, subject)| {
         let nodes = f64::from(executor.cluster.node.share(executor.cluster.clock.now()).of.max(1));
         let key = format!("{}/{}/{}", org.0, policy.name, subject.name);
@@ -225,7 +303,7 @@ pub fn rate_limits(
 
 /// Whether the policy's approvers have approved exactly this call in this run: when it was held, or at a gate that
 /// showed it.
-async fn is_approved(
+pub async fn is_approved(
     executor: &Executor,
     request: &CallRequest<'_>,
     policy: &Policy,

@@ -1,13 +1,17 @@
 //! Policies: an organisation's rules about calls, which apply to all its workflows. Without changing a workflow, an
 //! administrator can require approval of a tool, deny it, limit its rate, or ensure that it is never called twice.
 //!
-//! A policy selects calls by a kind and a pattern: `tool:mail.*`, `host:*.example.com`, `connection:crm`. If several
-//! match, `deny` takes precedence over `require_approval`, which takes precedence over `allow`.
+//! A policy selects calls by a kind and a pattern: `tool:mail.*`, `host:*.example.com`, `connection:crm`; and by a
+//! condition on the call. A condition that cannot be decided counts as met: a policy fails closed. If several policies
+//! match, `deny` takes precedence over `require_approval`, which takes precedence over `allow`. A policy in the mode
+//! `log` is evaluated and has no effect.
 //!
 //! `unreviewed:WORKFLOW` selects calls with side effects in runs of a version that no person has accepted. The policy
 //! [`AGENTS_UNREVIEWED`] holds them in every organisation, until an administrator writes another one under its name.
 
 use super::Executor;
+use super::conditions::{CallFacts, Condition, Who, args};
+use super::policy_log::Verdict;
 use super::step::Kinds;
 use crate::access::matches;
 use crate::error::Error;
@@ -39,6 +43,11 @@ pub struct Policy {
     /// Calls that it does not apply to, in the same form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
+    /// A condition on the call, see [`Condition`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
+    #[serde(default, skip_serializing_if = "Mode::is_default")]
+    pub mode: Mode,
     pub effect: Effect,
     /// Users or roles. If empty, all users with the right to approve.
     #[serde(default)]
@@ -81,6 +90,22 @@ pub enum Effect {
     Deny,
 }
 
+/// Whether a policy has an effect.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    #[default]
+    Enforce,
+    /// What it would do is counted, see [`super::PolicyLog`].
+    Log,
+}
+
+impl Mode {
+    fn is_default(&self) -> bool {
+        *self == Mode::default()
+    }
+}
+
 /// How a step continues when the outcome of its call is unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -107,6 +132,8 @@ impl Policy {
             name: AGENTS_UNREVIEWED.into(),
             calls: format!("{UNREVIEWED}:*"),
             except: Vec::new(),
+            when: None,
+            mode: Mode::Enforce,
             effect: Effect::RequireApproval,
             approvers: Vec::new(),
             approvals: one(),
@@ -211,29 +238,107 @@ fn host(url: &str) -> Option<Subject> {
     }
 }
 
+/// A policy that applies to a call.
+#[derive(Clone, Debug)]
+pub struct Match<'p> {
+    pub policy: &'p Policy,
+    /// Why its condition could not be decided, so that it counts as met.
+    pub undecided: Option<String>,
+}
+
+impl Match<'_> {
+    /// What the policy's effect on the call is, unless it was approved.
+    pub fn verdict(&self) -> Verdict {
+        match self.policy.effect {
+            Effect::Deny => Verdict::Denied,
+            Effect::RequireApproval => Verdict::Held,
+            Effect::Allow => Verdict::Allowed,
+        }
+    }
+
+    /// The end of a message about the call.
+    pub fn doubt(&self) -> String {
+        let doubt = |why| format!(" (its condition counts as met, because it cannot be decided: {why})");
+        self.undecided.as_deref().map(doubt).unwrap_or_default()
+    }
+}
+
+/// A policy with its parsed condition.
+struct Rule {
+    policy: Policy,
+    when: Option<Result<Condition, String>>,
+}
+
+impl Rule {
+    fn new(policy: Policy) -> Rule {
+        let when = policy.when.as_deref().map(Condition::parse);
+        Rule { policy, when }
+    }
+
+    /// `None` if the policy does not apply.
+    fn matched<'p>(&'p self, call: &CallFacts<'_>) -> Option<Match<'p>> {
+        let undecided = match &self.when {
+            None => None,
+            Some(Ok(when)) => match when.decides(call) {
+                Ok(false) => return None,
+                Ok(true) => None,
+                Err(why) => Some(why),
+            },
+            // Only if it was stored by a version with another language.
+            Some(Err(why)) => Some(why.clone()),
+        };
+        Some(Match { policy: &self.policy, undecided })
+    }
+}
+
 /// All policies of an organisation.
 #[derive(Default)]
 pub struct Policies {
-    all: Vec<Policy>,
+    all: Vec<Rule>,
     kinds: Kinds,
 }
 
 impl Policies {
+    /// Policies, strongest effect first.
+    pub fn new(mut all: Vec<Policy>, kinds: Kinds) -> Policies {
+        all.sort_by_key(|policy| std::cmp::Reverse(policy.effect));
+        Policies { all: all.into_iter().map(Rule::new).collect(), kinds }
+    }
+
     /// Whether there is any policy besides the built-in one.
     pub fn has_stored(&self) -> bool {
-        self.all.iter().any(|policy| policy.name != AGENTS_UNREVIEWED)
+        self.all.iter().any(|rule| rule.policy.name != AGENTS_UNREVIEWED)
     }
 
-    /// The policies that match a call, strongest effect first.
+    fn selecting<'a>(&'a self, subjects: &[Subject]) -> impl Iterator<Item = &'a Rule> {
+        self.all.iter().filter(|rule| rule.policy.subject(subjects).is_some())
+    }
+
+    /// The policies that select a call, whatever their condition and mode, strongest effect first.
     pub fn on<'a>(&'a self, subjects: &[Subject]) -> Vec<&'a Policy> {
-        let mut matching: Vec<&Policy> = self.all.iter().filter(|policy| policy.subject(subjects).is_some()).collect();
-        matching.sort_by_key(|policy| std::cmp::Reverse(policy.effect));
-        matching
+        self.selecting(subjects).map(|rule| &rule.policy).collect()
     }
 
-    /// What the policies demand for a call that must not be made twice.
+    /// Whether one of the policies that select a call asks for its arguments and for who makes it.
+    pub fn ask_who(&self, subjects: &[Subject]) -> bool {
+        self.selecting(subjects).any(|rule| rule.when.is_some() || rule.policy.mode == Mode::Log)
+    }
+
+    /// The policies that apply to a call: those to enforce, strongest effect first, and those to log.
+    pub fn matching<'a>(&'a self, subjects: &[Subject], call: &CallFacts<'_>) -> (Vec<Match<'a>>, Vec<Match<'a>>) {
+        let matching = self.selecting(subjects).filter_map(|rule| rule.matched(call));
+        matching.partition(|matched| matched.policy.mode == Mode::Enforce)
+    }
+
+    /// What the policies demand for a call that must not be made twice. Its caller is not known here, nor its secrets.
     fn demand_at_most_once(&self, kind: &str, input: &Value) -> Option<OnUnknown> {
-        let demands = self.on(&subjects(kind, input)).into_iter().filter_map(|policy| policy.at_most_once);
+        let subjects = subjects(kind, input);
+        let call = CallFacts::new(&Who::default(), &subjects, args(kind, input), Time(0));
+        let could_apply = |rule: &&Rule| match &rule.when {
+            Some(Ok(when)) => rule.policy.mode == Mode::Enforce && when.could_hold(&call),
+            Some(Err(_)) | None => rule.policy.mode == Mode::Enforce,
+        };
+        let demands = self.selecting(&subjects).filter(could_apply).filter_map(|rule| rule.policy.at_most_once);
         // `Fail` takes precedence: it never repeats the call.
         let demands: Vec<UnknownOutcome> = demands.collect();
         match demands.contains(&UnknownOutcome::Fail) {
@@ -273,7 +378,7 @@ impl Executor {
         let records = self.cluster.store.records(filter).await?;
         let all = records.iter().map(body::<Policy>).collect::<Result<_, _>>()?;
         let all = Policy::with_built_in(all);
-        let found = Arc::new(Policies { all, kinds: self.kinds.clone() });
+        let found = Arc::new(Policies::new(all, self.kinds.clone()));
         self.policies.put(org, epoch, found.clone());
         Ok(found)
     }
@@ -288,6 +393,8 @@ mod tests {
             name: name.into(),
             calls: calls.into(),
             except: Vec::new(),
+            when: None,
+            mode: Mode::Enforce,
             effect,
             approvers: Vec::new(),
             approvals: 1,
@@ -309,7 +416,7 @@ mod tests {
             policy("never", "tool:mail.delete_all", Effect::Deny),
             policy("site", "host:*.example.com", Effect::RequireApproval),
         ];
-        let policies = Policies { all, ..Policies::default() };
+        let policies = Policies::new(all, Kinds::default());
         let check = |kind: &str, input: Value, expected: &[&str]| {
             let names: Vec<&str> = policies.on(&subjects(kind, &input)).iter().map(|policy| &*policy.name).collect();
             assert_eq!(names, expected, "{input}");
@@ -331,7 +438,7 @@ mod tests {
     fn fail_takes_precedence_over_ask_for_unknown_outcomes() {
         let with = |at_most_once| Policy { at_most_once, ..policy("once", "tool:pay*", Effect::Allow) };
         let demanded = |all: Vec<Policy>, tool: &str| {
-            Policies { all, ..Policies::default() }.at_most_once("tool", &json!({"tool": tool}))
+            Policies::new(all, Kinds::default()).at_most_once("tool", &json!({"tool": tool}))
         };
         assert_eq!(demanded(vec![], "pay"), None);
         assert_eq!(demanded(vec![with(Some(UnknownOutcome::Ask))], "echo"), None);
@@ -340,5 +447,29 @@ mod tests {
             demanded(vec![with(Some(UnknownOutcome::Ask)), with(Some(UnknownOutcome::Fail))], "pay"),
             Some(OnUnknown::Fail)
         );
+    }
+
+    #[test]
+    fn a_call_that_could_meet_the_condition_is_not_made_twice() {
+        let check = |when: &str, input: Value, expected: bool| {
+            let once = Policy { when: Some(when.into()), ..policy("once", "tool:pay", Effect::Allow) };
+            let once = Policy { at_most_once: Some(UnknownOutcome::Fail), ..once };
+            let policies = Policies::new(vec![once], Kinds::default());
+            assert_eq!(policies.at_most_once("tool", &input).is_some(), expected, "{when} {input}");
+        };
+        let pay = |amount: Value| json!({"tool": "pay", "args": {"amount": amount}});
+        check("args.amount > 5", pay(json!(6)), true);
+        check("args.amount > 5", pay(json!(5)), false);
+        check("args.amount > 5", pay(json!("{{secrets.SUM}}")), true);
+        check("args.amount > 5 && caller.agent", pay(json!(5)), true);
+    }
+
+    #[test]
+    fn a_policy_of_an_earlier_version_reads_and_one_without_a_condition_is_stored_as_before() {
+        let stored = json!({"name": "p", "calls": "tool:a", "effect": "deny", "created": 0, "by": "root"});
+        let read: Policy = serde_json::from_value(stored).unwrap();
+        assert_eq!((&read.when, read.mode), (&None, Mode::Enforce));
+        let written = serde_json::to_value(&read).unwrap();
+        assert!(written.get("when").is_none() && written.get("mode").is_none(), "{written}");
     }
 }

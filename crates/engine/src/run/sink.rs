@@ -95,8 +95,8 @@ pub trait HostGuard: Send + Sync {
 
 /// The host policies at one point in time.
 pub trait HostRules: Send + Sync {
-    /// Checks a URL. Must be called before any data is sent there. `writes` unless the method is GET or HEAD.
-    fn check(&self, url: &Url, writes: bool) -> Result<(), Failure>;
+    /// Checks a request with this method, in capitals. Must be called before any data is sent there.
+    fn check(&self, url: &Url, method: &str) -> Result<(), Failure>;
 }
 
 impl fmt::Debug for dyn HostGuard {

@@ -42,7 +42,7 @@ impl StepKind for Tools {
                 let rules = call.guard.unwrap().rules().await.unwrap();
                 match rules.check(
                     &call.input["args"]["url"].as_str().unwrap().parse().unwrap(),
-                    call.input["args"]["write"] == true,
+                    if call.input["args"]["write"] == true { "POST" } else { "GET" },
                 ) {
                     Ok(()) => Outcome::Success(Reply::default()),
                     Err(failure) => failed(failure),

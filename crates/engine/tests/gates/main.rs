@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod answers;
+mod conditions;
 mod harness;
 mod held;
 mod hosts;
@@ -15,3 +16,4 @@ mod rate_limit;
 mod reviewed;
 mod shown;
 mod trail;
+mod trials;

@@ -26,13 +26,15 @@ pub fn unwrap(api: &mut Value) {
 }
 
 /// Names that say more than the Rust type without its suffix.
-const NAMES: [(&str, &str); 7] = [
+const NAMES: [(&str, &str); 9] = [
     // A class `Anchor` with a field `anchor` is more than a generator for Python can tell apart.
     ("AnchorView", "AuditAnchor"),
     ("ErrorView", "StepError"),
     ("TestView", "TestResult"),
     ("WarningsView", "CheckResult"),
     ("EffectName", "PolicyEffect"),
+    ("ModeName", "PolicyMode"),
+    ("PolicyVerdictName", "PolicyVerdict"),
     ("UnknownName", "UnknownOutcome"),
     ("VerdictName", "VerdictChoice"),
 ];

@@ -8,11 +8,16 @@ use crate::view::*;
 use axum::Json as Reply;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use std::collections::BTreeMap;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(policies)).routes(routes!(policy, put_policy, remove_policy))
+    OpenApiRouter::new()
+        .routes(routes!(policies))
+        .routes(routes!(policy, put_policy, remove_policy))
+        .routes(routes!(policy_log))
+        .routes(routes!(test_policies))
 }
 
 /// The policies of the organisation, which apply to all its workflows
@@ -55,4 +60,32 @@ async fn put_policy(
 async fn remove_policy(State(app): State<App>, Auth(caller): Auth, Path(policy): Path<String>) -> Answer<StatusCode> {
     app.engine.policies(&caller).remove(&policy).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// What a policy in the mode `log` would have stopped since it was set
+#[utoipa::path(get, path = "/api/v1/policies/{policy}/log", operation_id = "getPolicyLog", tag = "policies",
+    params(("policy" = String, Path, description = "Name of the policy")),
+    responses((status = 200, description = "Counts and samples", body = Data<PolicyLogView>), Problems))]
+async fn policy_log(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Path(policy): Path<String>,
+) -> Answer<Reply<Data<PolicyLogView>>> {
+    Ok(Reply(Data { data: app.engine.policies(&caller).log(&policy).await?.into() }))
+}
+
+/// Try policies on the calls of past runs; changes nothing
+#[utoipa::path(post, path = "/api/v1/policy-tests", operation_id = "testPolicies", tag = "policies",
+    request_body = PolicyTestRequest,
+    responses((status = 200, description = "What they would have done", body = Data<PolicyTestView>), Problems))]
+async fn test_policies(
+    State(app): State<App>,
+    Auth(caller): Auth,
+    Json(request, ..): Json<PolicyTestRequest>,
+) -> Answer<Reply<Data<PolicyTestView>>> {
+    let named = |policies: BTreeMap<String, PolicyRequest>| {
+        policies.into_iter().map(|(name, policy)| (name, policy.into())).collect()
+    };
+    let test = app.engine.policies(&caller).test(request.policies.map(named), request.since.0).await?;
+    Ok(Reply(Data { data: test.into() }))
 }

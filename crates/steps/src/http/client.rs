@@ -110,7 +110,7 @@ impl Client {
         };
         if let Some(guard) = guard {
             let rules = guard.rules().await?;
-            rules.check(&url, trail.writes).map_err(|why| failure::denied_by_policy(&trail, why))?;
+            rules.check(&url, trail.current.as_str()).map_err(|why| failure::denied_by_policy(&trail, why))?;
             trail.rules = Some(rules);
         }
         if body.is_none() && [Method::POST, Method::PUT, Method::PATCH].contains(&method) {
@@ -211,7 +211,7 @@ fn redirect(egress: Egress, own: &OwnAddress, attempt: Attempt<'_>) -> reqwest::
     }
     let decision = TRAIL.try_with(|trail| {
         let trail = trail.borrow();
-        trail.rules.as_ref().map(|rules| rules.check(attempt.url(), trail.writes))
+        trail.rules.as_ref().map(|rules| rules.check(attempt.url(), trail.current.as_str()))
     });
     match decision.ok().flatten() {
         Some(Err(failure)) => attempt.error(failure::RedirectRefused::Policy(failure)),
@@ -226,7 +226,9 @@ impl Trail {
         let repeated = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         let becomes_get = status == StatusCode::SEE_OTHER || self.method == Method::POST;
         self.maybe_done |= !repeated && becomes_get;
-        self.writes &= repeated || !becomes_get;
+        if !repeated && becomes_get && self.current != Method::HEAD {
+            self.current = Method::GET;
+        }
         self.redirected = Some(next.clone());
     }
 }

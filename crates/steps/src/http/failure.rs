@@ -31,15 +31,15 @@ pub struct Trail {
     pub hosts: Option<Arc<Hosts>>,
     /// Secrets in the request that are bound to hosts.
     pub bound: Arc<[Bound]>,
-    /// Whether the request that is made now is something other than GET and HEAD.
-    pub writes: bool,
+    /// The method of the request that is made now: a redirect may have changed it.
+    pub current: Method,
     /// Policies on the hosts of redirects.
     pub rules: Option<Arc<dyn HostRules>>,
 }
 
 impl Trail {
     pub fn new(method: Method, url: Url) -> Trail {
-        Trail { writes: super::request::writes(&method), method, url: Some(url), ..Trail::default() }
+        Trail { current: method.clone(), method, url: Some(url), ..Trail::default() }
     }
 
     /// The port of the request that is made now.

@@ -4,7 +4,7 @@
 use super::rehearsal::{Rehearsal, rehearse};
 use super::{Reviews, is_open};
 use crate::error::Error;
-use crate::execute::{Effect, subjects};
+use crate::execute::{Effect, Mode, subjects};
 use crate::secrets::host_of;
 use crate::workflows::{Compiled, Review, ReviewState, read_definition, secrets_of};
 use serde::Serialize;
@@ -126,11 +126,13 @@ impl Reviews<'_> {
             let Kind::Call { call, input } = &step.def.kind else { continue };
             for policy in policies.on(&subjects(call.name(), &input.known())) {
                 let effect = match policy.effect {
+                    _ if policy.mode == Mode::Log => continue,
                     Effect::Deny => "denies it",
                     Effect::RequireApproval => "requires approval",
                     Effect::Allow => continue,
                 };
-                found.push(format!("{}: the policy {} {effect}", step.def.name, policy.name));
+                let when = policy.when.as_deref().map(|when| format!(" when {when}")).unwrap_or_default();
+                found.push(format!("{}: the policy {} {effect}{when}", step.def.name, policy.name));
             }
         }
         Ok(found)
