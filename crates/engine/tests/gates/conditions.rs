@@ -69,7 +69,7 @@ async fn a_condition_knows_the_caller_the_workflow_and_whether_it_was_reviewed()
         ("caller.agent", true, false, false),
         ("caller.key == 'laptop'", false, true, false),
         ("caller.user == 'ann'", true, true, false),
-        ("caller.key == null", false, false, true),
+        ("caller.key != 'laptop' && caller.key != 'robot'", false, false, true),
         ("workflow == 'w' && tool == 'ok' && host == null", true, true, true),
         ("!reviewed", false, false, false),
         ("time.now < '2020'", false, false, false),
@@ -87,7 +87,7 @@ async fn a_condition_knows_the_caller_the_workflow_and_whether_it_was_reviewed()
 async fn a_condition_holds_for_requests_queries_redirects_and_test_runs() {
     let harness = Harness::new().await;
     let call = |call: Value| json!({"pay": call});
-    harness.define("http", call(json!({"url": "HTTPS://API.example.com/{{input.path}}", "retries": 0}))).await;
+    harness.define("http", call(json!({"url": "{{input.url}}", "retries": 0}))).await;
     harness.define("query", call(json!({"query": {"connection": "crm", "sql": "select 1"}, "retries": 0}))).await;
     let reach =
         json!({"tool": "reach", "args": {"url": "http://api.example.com/", "write": "{{input.write}}"}, "retries": 0});
@@ -95,8 +95,8 @@ async fn a_condition_holds_for_requests_queries_redirects_and_test_runs() {
     let denied = ("failed", Some("denied_by_policy".to_string()));
     let condition = "args.method == 'POST' && starts_with(args.url, 'https://api.example.com/admin')";
     harness.policy("p", when(condition, deny("host:*.example.com"))).await;
-    assert_eq!(ran(&harness, "http", json!({"path": "a/../admin/x"})).await, denied);
-    assert_eq!(ran(&harness, "http", json!({"path": "open"})).await, ("success", None));
+    assert_eq!(ran(&harness, "http", json!({"url": " HTTPS://API.example.com/a/../admin/x"})).await, denied);
+    assert_eq!(ran(&harness, "http", json!({"url": "https://api.example.com/open"})).await, ("success", None));
     harness.policy("p", when("args.method != 'GET'", deny("host:api.example.com"))).await;
     assert_eq!(ran(&harness, "reach", json!({"write": true})).await, denied);
     assert_eq!(ran(&harness, "reach", json!({"write": false})).await, ("success", None));

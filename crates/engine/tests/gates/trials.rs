@@ -7,7 +7,7 @@ use stepwell_core::time::Millis;
 use stepwell_engine::commands::{NewPolicy, PolicyTest};
 use stepwell_engine::{Error, PolicyCounts, PolicyEffect, PolicyVerdict};
 
-const WEEK: Millis = Millis::from_secs(7 * 24 * 3600);
+const HOUR: Millis = Millis::from_secs(3600);
 
 fn when(condition: &str, effect: PolicyEffect) -> NewPolicy {
     NewPolicy { when: Some(condition.into()), effect, ..hold("tool:ok") }
@@ -16,7 +16,7 @@ fn when(condition: &str, effect: PolicyEffect) -> NewPolicy {
 async fn tried(harness: &Harness, candidates: &[(&str, NewPolicy)]) -> PolicyTest {
     let candidates = candidates.iter().map(|(name, policy)| (name.to_string(), policy.clone()));
     let candidates: BTreeMap<String, NewPolicy> = candidates.collect();
-    harness.engine.policies(&harness.admin).test(Some(candidates), WEEK).await.unwrap()
+    harness.engine.policies(&harness.admin).test(Some(candidates), HOUR).await.unwrap()
 }
 
 fn counts(denied: u64, held: u64, allowed: u64) -> PolicyCounts {
@@ -31,7 +31,8 @@ async fn ran(harness: &Harness, workflow: &str, input: Value) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_test_says_what_policies_would_have_done_with_past_calls_and_changes_nothing() {
-    let harness = Harness::with("w", json!({"pay": {"tool": "ok", "args": "{{input}}"}, "tell": {"tool": "safe"}})).await;
+    let harness =
+        Harness::with("w", json!({"pay": {"tool": "ok", "args": "{{input}}"}, "tell": {"tool": "safe"}})).await;
     for sum in [json!(1), json!(600), json!(901), json!("x")] {
         ran(&harness, "w", json!({"sum": sum})).await;
     }
@@ -70,7 +71,7 @@ async fn a_test_knows_what_people_approved_and_leaves_out_what_is_older_or_erase
     harness.engine.runs(&harness.admin).erase(&run).await.unwrap();
     let test = tried(&harness, &gate).await;
     assert_eq!((test.runs, test.calls, test.erased), (1, 0, 1));
-    harness.pass(8 * 24 * 3600).await;
+    harness.pass(3601).await;
     harness.define("plain", json!({"pay": {"tool": "ok", "args": {"n": 1}}})).await;
     ran(&harness, "plain", json!({})).await;
     let test = tried(&harness, &gate).await;
@@ -82,15 +83,15 @@ async fn a_test_without_candidates_tries_the_policies_that_are_set() {
     let harness = Harness::with("w", json!({"pay": {"url": "{{secrets.HOOK}}"}})).await;
     ran(&harness, "w", json!({})).await;
     harness.policy("web", NewPolicy { effect: PolicyEffect::Deny, ..hold("tool:http") }).await;
-    let test = harness.engine.policies(&harness.admin).test(None, WEEK).await.unwrap();
+    let test = harness.engine.policies(&harness.admin).test(None, HOUR).await.unwrap();
     assert_eq!(test.policies.keys().collect::<Vec<_>>(), ["agents-unreviewed", "web"]);
     assert_eq!(test.policies["web"].counts, counts(1, 0, 0));
     assert!(!format!("{test:?}").contains("s3cret"), "{test:?}");
     let viewer = harness.user("eve", &[], &["workflow.read"]).await;
-    let refused = harness.engine.policies(&viewer).test(None, WEEK).await;
+    let refused = harness.engine.policies(&viewer).test(None, HOUR).await;
     assert!(matches!(refused, Err(Error::Forbidden { .. })), "{refused:?}");
     let wrong = BTreeMap::from([("p".to_string(), when("arg.sum", PolicyEffect::Deny))]);
-    let refused = harness.engine.policies(&harness.admin).test(Some(wrong), WEEK).await;
+    let refused = harness.engine.policies(&harness.admin).test(Some(wrong), HOUR).await;
     assert!(format!("{refused:?}").contains("policies.p.when"), "{refused:?}");
     let refused = harness.engine.policies(&harness.admin).test(None, Millis::from_secs(91 * 24 * 3600)).await;
     assert!(format!("{refused:?}").contains("since"), "{refused:?}");

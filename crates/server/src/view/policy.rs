@@ -268,7 +268,7 @@ impl From<PolicySample> for PolicySampleView {
 }
 
 /// Policies to try on the calls of past runs.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyTestRequest {
     /// The policies by name; by default those that are set.
