@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use stepwell_core::event::Verdict;
+use stepwell_core::time::Millis;
 use stepwell_engine::commands::*;
 use stepwell_engine::{Caller, Error, PolicyEffect, Subscription};
 use stepwell_store::OrgId;
@@ -213,6 +214,8 @@ impl Scene<'_> {
             ("Policies::get", policies.get("p").await.map(drop)),
             ("Policies::put", policies.put("p", policy).await.map(drop)),
             ("Policies::remove", policies.remove("p").await),
+            ("Policies::log", policies.log("p").await.map(drop)),
+            ("Policies::test", policies.test(None, Millis::from_secs(60)).await.map(drop)),
             ("McpServers::catalogue", servers.catalogue().await.map(drop)),
             ("McpServers::list", servers.list().await.map(drop)),
             ("McpServers::get", servers.get("s").await.map(drop)),
