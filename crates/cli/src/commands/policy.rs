@@ -212,7 +212,7 @@ fn candidates(file: &Path) -> anyhow::Result<BTreeMap<String, PolicyRequest>> {
 
 fn tested(test: &PolicyTestView) -> String {
     let mut text =
-        format!("{} calls of {} runs since {}: {}\n", test.calls, test.runs, test.since, counted(test.counts));
+        format!("{} calls of {} runs since {}: {}\n", test.calls, test.runs, test.since.0, counted(test.counts));
     if test.erased > 0 {
         text.push_str(&format!("{} runs were erased: their calls are not known\n", test.erased));
     }
@@ -250,5 +250,5 @@ fn sampled(sample: &PolicySampleView) -> String {
     };
     let place = [&sample.run, &sample.step, &sample.user].map(|part| part.as_deref().unwrap_or("-")).join("  ");
     let undecided = sample.undecided.as_deref().map(|why| format!("  ({why})")).unwrap_or_default();
-    format!("{}  {verdict}  {}  {place}  {}{undecided}\n", sample.at, sample.call, sample.args)
+    format!("{}  {verdict}  {}  {place}  {}{undecided}\n", sample.at.0, sample.call, sample.args)
 }
