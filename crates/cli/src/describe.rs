@@ -1,7 +1,7 @@
 //! Facts, waits, instants and durations as text for people.
 
 use serde_json::Value;
-use stepwell_core::approval::{call_lines, without_answer};
+use stepwell_core::approval::{ALLOW_CHANGES, call_lines, without_answer};
 use stepwell_core::fact::{Fact, Wait};
 use stepwell_core::run::{StoredFact, WaitingFor};
 use stepwell_core::time::{Millis, Time};
@@ -39,6 +39,7 @@ pub fn fact(fact: &StoredFact, clock: &dyn Fn(Time) -> String) -> String {
         Fact::Skipped { step, reason, .. } => format!("{step} skipped ({})", word(reason)),
         Fact::Kept { step, .. } => format!("{step}: an early call was kept"),
         Fact::Approved { step, by, .. } => format!("{step} approved by {by}"),
+        Fact::Changed { step, by, .. } => format!("{step} changed by {by}, to be approved"),
         Fact::Escalated { step, .. } => format!("{step} escalated"),
         Fact::Overridden { step, by, .. } => format!("{step} ended by {by}"),
         Fact::Ended { status, failure: Some(failure), .. } => format!("run {}: {}", status.name(), failure.message),
@@ -120,6 +121,10 @@ pub fn asked(approval: &view::ApprovalView, most: usize) -> Vec<String> {
     let message = asks.get("message").and_then(Value::as_str).unwrap_or("it asks for approval");
     let mut lines = vec![message.to_string()];
     lines.extend(call_lines(asks, most));
+    lines.extend((!approval.asked_by.is_empty()).then(|| format!("asked by {}", approval.asked_by)));
+    if asks.get(ALLOW_CHANGES).is_some() {
+        lines.push("you may change the arguments: --input".into());
+    }
     lines.push(without_answer(approval.until.map(|until| until.0), approval.on_timeout.as_deref()));
     lines.extend(approval.warnings.iter().map(|warning| format!("warning: {warning}")));
     lines

@@ -3,7 +3,9 @@
 //! A digest is SHA-256 over canonical JSON: keys sorted, no spaces, numbers in their usual form. Secrets appear by
 //! name, so comparing digests does not require their values.
 
+use crate::template::SecretSlot;
 use crate::time::Time;
+use crate::value::Payload;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -22,6 +24,57 @@ pub fn digest(value: &Value) -> String {
         let _ = write!(hex, "{byte:02x}");
     }
     hex
+}
+
+/// The field of a request that allows approvers to change the held call.
+pub const ALLOW_CHANGES: &str = "allow_changes";
+/// The field that lists what the call was before it was changed, and who changed it.
+pub const CHANGED: &str = "changed";
+
+/// Whether approvers may change the held call.
+pub fn allows_changes(ask: &Map<String, Value>) -> bool {
+    ask.get(ALLOW_CHANGES).and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// Checks that a changed input still calls the same thing, with the same secrets in the same places.
+pub fn check_change(kind: &str, before: &Payload, input: &Value) -> Result<(), String> {
+    let fixed: &[&str] = match kind {
+        "tool" => &["tool"],
+        "http" => &["method"],
+        "query" => &["connection", "sql", "query", "write"],
+        // Code is reviewed with the definition, and its context is that of the run.
+        _ => return Err(format!("a call of kind {kind} cannot be changed")),
+    };
+    let old = &*before.value;
+    if !input.is_object() {
+        return Err("the input of a call is an object".into());
+    }
+    if let Some(name) = fixed.iter().find(|name| old.get(**name) != input.get(**name)) {
+        return Err(format!("`{name}` says what is called, and stays as it is"));
+    }
+    let urls = |value: &Value| -> [Option<String>; 2] {
+        ["/url", "/args/url"].map(|at| Some(origin(value.pointer(at)?.as_str()?).to_owned()))
+    };
+    // The host decides which policies apply, so another one is another call.
+    let calls_url = kind == "http" || old["tool"] == "http_request";
+    if calls_url && urls(old) != urls(input) {
+        return Err("the host of `url` stays as it is".into());
+    }
+    if old["tool"] == "http_request" && old.pointer("/args/method") != input.pointer("/args/method") {
+        return Err("`args.method` says what is called, and stays as it is".into());
+    }
+    let kept = |slot: &SecretSlot| input.pointer(&slot.pointer) == old.pointer(&slot.pointer);
+    if let Some(slot) = before.secrets.iter().find(|slot| !kept(slot)) {
+        return Err(format!("{} contains a secret, and stays as it is", slot.pointer));
+    }
+    Ok(())
+}
+
+/// The scheme, host and port of a URL. All of it, if it is written in a way that hides them.
+fn origin(url: &str) -> &str {
+    let Some(from) = url.find("://").map(|at| at + 3) else { return url };
+    let end = url[from..].find(['/', '?', '#', '\\']).map_or(url.len(), |at| from + at);
+    if end == from { url } else { &url[..end] }
 }
 
 /// The calls of a request, a line each: those that an approval allows, then those that may follow a denial. Arguments are
@@ -159,6 +212,38 @@ mod tests {
         assert_eq!(call_lines(&ask, usize::MAX), expected);
         assert_eq!(call_lines(&ask, 3)[0], r#"pay: tool pay {"s… (9 bytes)"#);
         assert!(!shows_all(&ask) && shows_all(&json!({"calls": [ask["calls"][0], ask["on_denial"][0]]})));
+    }
+
+    #[test]
+    fn a_change_keeps_what_is_called_and_the_secrets() {
+        let check = |kind: &str, old: Value, new: Value, expected: &str| {
+            let slot = |pointer: &str| SecretSlot { pointer: pointer.into(), start: 0, end: 13, name: "K".into() };
+            let mut before = Payload::from(old);
+            before.secrets = before.value.pointer("/args/key").map(|_| slot("/args/key")).into_iter().collect();
+            assert_eq!(check_change(kind, &before, &new).err().unwrap_or_default(), expected, "{new}");
+        };
+        let tool = |args: Value| json!({"tool": "pay", "args": args});
+        check("tool", tool(json!({"sum": 3})), tool(json!({"sum": 2, "note": "x"})), "");
+        check(
+            "tool",
+            tool(json!({})),
+            json!({"tool": "other", "args": {}}),
+            "`tool` says what is called, and stays as it is",
+        );
+        let secret = "/args/key contains a secret, and stays as it is";
+        check("tool", tool(json!({"key": "{{secrets.K}}"})), tool(json!({"key": "{{secrets.K}}", "a": 1})), "");
+        check("tool", tool(json!({"key": "{{secrets.K}}"})), tool(json!({"key": "mine"})), secret);
+        check("tool", tool(json!({"key": "{{secrets.K}}"})), tool(json!({"at": "{{secrets.K}}"})), secret);
+        let http = |url: &str| json!({"url": url, "method": "POST", "body": 1});
+        check("http", http("https://a.x/1?b"), http("https://a.x/2"), "");
+        for other in ["https://a.x.evil/1", "http://a.x/1", "https://a.x:8/1", "https://a.x@evil/1", "x"] {
+            check("http", http("https://a.x/1"), http(other), "the host of `url` stays as it is");
+        }
+        check("http", http("u"), json!({"url": "u"}), "`method` says what is called, and stays as it is");
+        let request = |url: &str| json!({"tool": "http_request", "args": {"url": url}});
+        check("tool", request("https://a.x/1"), request("https://b.x/1"), "the host of `url` stays as it is");
+        check("javascript", json!({}), json!({}), "a call of kind javascript cannot be changed");
+        check("tool", tool(json!({})), json!(7), "the input of a call is an object");
     }
 
     #[test]

@@ -255,6 +255,9 @@ pub struct Answer {
     pub data: Option<Value>,
     /// The digest of the request that was shown; `None` answers the current request, whatever it is.
     pub digest: Option<Arc<str>>,
+    /// The input of a held call as the approver changed it. Only an approval can have it, and only if the request
+    /// allows changes.
+    pub input: Option<Arc<Value>>,
 }
 
 #[derive(Clone, Debug)]
@@ -301,4 +304,6 @@ pub enum Ignored {
     NotDue,
     #[error("a message for this step was already received")]
     Repeated,
+    #[error("the request does not allow this change of the call")]
+    ChangeNotAllowed,
 }

@@ -21,6 +21,9 @@ pub enum Fact<S = At, E = Exit> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<ValueId>,
         by: Arc<str>,
+        /// What the client called itself that asked for the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<Arc<str>>,
         seed: u64,
         max_duration: Millis,
     },
@@ -125,6 +128,13 @@ pub enum Fact<S = At, E = Exit> {
         step: S,
         by: Arc<str>,
         answer: ValueId,
+    },
+    /// An approver changed a held call. The request is a new one, and approvals of the earlier one do not count.
+    Changed {
+        step: S,
+        by: Arc<str>,
+        ask: ValueId,
+        input: ValueId,
     },
     Escalated {
         step: S,
@@ -254,8 +264,8 @@ impl<S, E> Fact<S, E> {
     /// Converts the step and exit names of the fact.
     pub fn map<S2, E2>(self, names: &mut impl Names<S, E, S2, E2>) -> Result<Fact<S2, E2>, S> {
         Ok(match self {
-            Fact::Created { input, headers, query, by, seed, max_duration } => {
-                Fact::Created { input, headers, query, by, seed, max_duration }
+            Fact::Created { input, headers, query, by, client, seed, max_duration } => {
+                Fact::Created { input, headers, query, by, client, seed, max_duration }
             }
             Fact::Scheduled { due } => Fact::Scheduled { due },
             Fact::Due => Fact::Due,
@@ -285,6 +295,7 @@ impl<S, E> Fact<S, E> {
             }
             Fact::Kept { step, message, truncated } => Fact::Kept { step: names.step(step)?, message, truncated },
             Fact::Approved { step, by, answer } => Fact::Approved { step: names.step(step)?, by, answer },
+            Fact::Changed { step, by, ask, input } => Fact::Changed { step: names.step(step)?, by, ask, input },
             Fact::Escalated { step, until } => Fact::Escalated { step: names.step(step)?, until },
             Fact::Overridden { step, attempt, by, comment } => {
                 Fact::Overridden { step: names.step(step)?, attempt, by, comment }
@@ -313,6 +324,7 @@ impl<S, E> Fact<S, E> {
             | Fact::Skipped { step, .. }
             | Fact::Kept { step, .. }
             | Fact::Approved { step, .. }
+            | Fact::Changed { step, .. }
             | Fact::Escalated { step, .. }
             | Fact::Overridden { step, .. } => Some(step),
             Fact::Created { .. }

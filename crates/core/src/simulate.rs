@@ -4,6 +4,10 @@
 //! would, so that a crash can be simulated at any instant: the state in memory is discarded and rebuilt from what was
 //! written.
 
+mod made_up;
+pub mod play;
+pub mod script;
+
 use crate::event::{Event, Ignored, Outcome, Timer};
 use crate::fact::Fact;
 use crate::graph::Graph;

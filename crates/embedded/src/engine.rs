@@ -141,7 +141,7 @@ impl Engine {
 
     async fn answer(&self, run: &str, step: &str, approve: bool, answer: Answer) -> Result<(), Error> {
         let Answer { comment, data, digest } = answer;
-        let decision = Decision { approve, comment, data, digest };
+        let decision = Decision { approve, comment, data, digest, input: None };
         Ok(self.engine.gates(&self.caller).answer(run, step, decision).await?)
     }
 

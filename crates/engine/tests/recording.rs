@@ -185,7 +185,7 @@ impl Walk<'_> {
                 _ => Event::Answered {
                     at,
                     attempt,
-                    answer: Answer { approve, by: someone(), comment: None, data: None, digest: None },
+                    answer: Answer { approve, by: someone(), comment: None, data: None, digest: None, input: None },
                 },
             };
             let fed = world.feed(event);

@@ -117,6 +117,7 @@ pub fn policy(calls: &str, effect: PolicyEffect) -> NewPolicy {
         approvers: Vec::new(),
         approvals: 1,
         allow_self: true,
+        allow_changes: false,
         timeout: None,
         except: Vec::new(),
         when: None,

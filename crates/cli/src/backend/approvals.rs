@@ -55,7 +55,8 @@ impl Backend {
         match self {
             Backend::Server(client) => {
                 let verb = if decision.approve { "approve" } else { "deny" };
-                let body = json!({"comment": decision.comment, "data": decision.data, "digest": decision.digest});
+                let body = json!({"comment": decision.comment, "data": decision.data, "digest": decision.digest,
+                                  "input": decision.input});
                 client.data(Call::post(&["runs", run, "steps", step, verb]).json(body)).await
             }
             Backend::Directory(Directory { engine, caller }) => {

@@ -73,6 +73,9 @@ pub struct AnswerArgs {
     /// Data for the gate's form
     #[arg(long, value_name = "JSON")]
     form: Option<String>,
+    /// Approve with changes: the whole changed input of a held call, where the policy allows it
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
     /// Answer only if the request still has this digest (default: answer the current request)
     #[arg(long, value_name = "DIGEST")]
     digest: Option<String>,
@@ -84,8 +87,9 @@ pub struct AnswerArgs {
 }
 
 pub fn answer(args: AnswerArgs, approve: bool) -> anyhow::Result<Exit> {
-    let AnswerArgs { run, step, comment, form, digest, at, json } = args;
+    let AnswerArgs { run, step, comment, form, input, digest, at, json } = args;
     let form = form.map(|form| serde_json::from_str(&form).context("--form is not JSON")).transpose()?;
+    let input = input.map(|input| serde_json::from_str(&input).context("--input is not JSON")).transpose()?;
     let word = if approve { "approved" } else { "denied" };
     with(&at, Missing::Refuse, async |backend| {
         let run = run.find(backend).await?;
@@ -93,7 +97,7 @@ pub fn answer(args: AnswerArgs, approve: bool) -> anyhow::Result<Exit> {
         asked(&approval, usize::MAX).iter().for_each(|line| eprintln!("{}", plain(line)));
         // Lists show only the start of a digest.
         let full = approval.digest.filter(|full| digest.as_ref().is_none_or(|prefix| is_prefix(prefix, full)));
-        let decision = Decision { approve, comment, data: form, digest: full.or(digest) };
+        let decision = Decision { approve, comment, data: form, digest: full.or(digest), input };
         let after = backend.answer(&run, &step, decision).await?;
         let resume = format!("; continue with: stepwell run --resume {run}{}", at.data.option());
         let resume = if backend.is_idle().await? { resume.as_str() } else { "" };

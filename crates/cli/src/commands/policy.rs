@@ -77,6 +77,9 @@ struct SetArgs {
     /// Exclude the user who started the run from approving
     #[arg(long)]
     not_self: bool,
+    /// Let an approver change the arguments of the call
+    #[arg(long)]
+    allow_changes: bool,
     /// Deny after this time without an approval, such as 1d
     #[arg(long, value_name = "LENGTH")]
     timeout: Option<String>,
@@ -144,6 +147,7 @@ fn put(set: SetArgs) -> anyhow::Result<Exit> {
         approvers: set.approvers,
         approvals: set.approvals,
         allow_self: !set.not_self,
+        allow_changes: set.allow_changes,
         timeout: set.timeout.as_deref().map(length).transpose()?,
         at_most_once: match set.at_most_once.as_deref() {
             None => None,
@@ -189,6 +193,7 @@ fn listed(policy: &PolicyView) -> String {
         let who = if policy.approvers.is_empty() { "anyone who may".into() } else { policy.approvers.join(", ") };
         parts.push(format!("{} of {who}", policy.approvals));
         parts.extend((!policy.allow_self).then(|| "not the user who started the run".to_string()));
+        parts.extend(policy.allow_changes.then(|| "approvers may change the call".to_string()));
         parts.extend(policy.timeout.map(|timeout| format!("within {}", timeout.0)));
     }
     parts.extend(policy.at_most_once.map(|unknown| match unknown {

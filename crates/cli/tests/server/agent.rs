@@ -24,7 +24,8 @@ impl Agent {
 
     pub fn send(&self, method: &str, mut params: Value) -> Answer {
         params["_meta"] = json!({format!("{META}/protocolVersion"): "2026-07-28",
-            format!("{META}/clientCapabilities"): self.capabilities});
+            format!("{META}/clientCapabilities"): self.capabilities,
+            format!("{META}/clientInfo"): {"name": "bot", "version": "1.0"}});
         let name = ["name", "uri", "taskId"].iter().find_map(|field| params[field].as_str()).map(str::to_string);
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let headers = [

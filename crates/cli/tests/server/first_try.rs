@@ -206,3 +206,85 @@ fn an_agent_retries_reruns_delivers_and_compares() {
     let same = agent.done("workflow_diff", json!({"workflow": "fails", "definition": fails("two")}));
     assert_eq!(same["changed"], false, "{same:#}");
 }
+
+#[test]
+fn a_dry_run_makes_up_what_is_not_given_and_calls_nothing() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let agent = agent(&installation, &server);
+    let definition = json!({"name": "dry", "tasks": {
+        "pay": {"url": "https://pay.example/charges", "retries": 0},
+        "ok": {"needs": ["pay"], "approval": {"message": "Ship {{tasks.pay.body.items[1].id}}?", "timeout": "2d"}},
+        "each": {"needs": ["ok"], "for_each": "{{tasks.pay.body.items}}",
+            "tasks": {"ship": {"tool": "log", "args": {"message": "{{item.id}}"}}}}}});
+    let played = agent.call("workflow_simulate", json!({"definition": definition}));
+    assert!(text(&played).contains("ends as completed") && text(&played).contains("Made-up results"), "{played:#}");
+    let played = &played["structuredContent"];
+    assert_eq!(played["path"], json!(["pay", "ok", "each", "each[0].ship", "each[1].ship"]), "{played:#}");
+    assert_eq!(played["made_up"]["pay"]["items"][0]["id"], "made up: item.id", "{played:#}");
+    let refused = json!({"definition": definition, "calls": {"pay": {"status": 402}}});
+    let failed = agent.done("workflow_simulate", refused);
+    assert_eq!((&failed["status"], &failed["steps"]["ok"]), (&json!("failed"), &json!("skipped")), "{failed:#}");
+    let denied = json!({"definition": definition, "answers": {"ok": "deny"}});
+    assert_eq!(agent.done("workflow_simulate", denied)["status"], "cancelled");
+    let late = json!({"definition": definition, "answers": {"ok": "timeout"}});
+    assert_eq!(agent.done("workflow_simulate", late)["took_ms"], 172_800_000);
+    let why = agent.refused("workflow_simulate", json!({"definition": definition, "calls": {"pya": {"body": 1}}}));
+    assert!(why.contains("calls.pya") && why.contains("did you mean \"pay\"?"), "{why}");
+    let why = agent.refused("workflow_simulate", json!({"definition": definition, "calls": {"pay": {"bdy": 1}}}));
+    assert!(why.contains("calls.pay") && why.contains("bdy"), "{why}");
+    assert!(agent.refused("workflow_simulate", json!({})).contains("workflow or definition"));
+    assert_eq!(server.api.data("/api/v1/runs"), json!([]), "nothing ran");
+}
+
+#[test]
+fn an_agent_schedules_what_a_person_accepted() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let agent = agent(&installation, &server);
+    server.api.define(&json!({"name": "nightly", "tasks": {"nap": {"sleep": 0}}}));
+    let added = agent.call("workflow_schedule", json!({"workflow": "nightly", "cron": "0 3 * * *"}));
+    assert!(text(&added).contains("It fires next at"), "{}", text(&added));
+    let schedules = agent.done("workflow_schedule", json!({"workflow": "nightly"}))["schedules"].clone();
+    let id = schedules[0]["id"].clone();
+    assert_eq!(schedules, server.api.data("/api/v1/workflows/nightly/schedule"));
+    assert!(agent.refused("workflow_schedule", json!({"workflow": "nightly", "cron": "never"})).contains("cron"));
+    server.api.define(&json!({"name": "other", "tasks": {"nap": {"sleep": 0}}}));
+    let elsewhere = json!({"workflow": "other", "remove": id});
+    assert!(agent.refused("workflow_schedule", elsewhere).contains("has no schedule"));
+    let left = agent.done("workflow_schedule", json!({"workflow": "nightly", "remove": id}))["schedules"].clone();
+    assert_eq!(left, json!([]));
+    agent.done("workflow_define", json!({"definition": {"name": "mine", "tasks": {"nap": {"sleep": 0}}}}));
+    let added = agent.call("workflow_schedule", json!({"workflow": "mine", "cron": "0 3 * * *"}));
+    assert!(text(&added).contains("It does not fire"), "{}", text(&added));
+}
+
+#[test]
+fn approvers_see_which_agent_asks_and_may_change_its_call_over_mcp() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let agent = agent(&installation, &server);
+    let policy = json!({"calls": "tool:log", "effect": "require_approval", "allow_changes": true});
+    server.api.call("PUT", "/api/v1/policies/logs", &policy).is(200);
+    assert_eq!(server.api.data("/api/v1/policies/logs")["allow_changes"], true);
+    server.api.define(&json!({"name": "tell", "tasks": {"log": {"tool": "log", "args": {"message": "900"}}}}));
+    let started = agent.done("workflow_start", json!({"workflow": "tell", "wait_seconds": 20}));
+    let run = started["run_id"].as_str().unwrap();
+    let asked_by = "agent key agent of admin, client bot 1.0";
+    let approval = server.api.data(&format!("/api/v1/runs/{run}/steps/log/approval"));
+    assert_eq!(approval["asked_by"], asked_by, "{approval:#}");
+    assert_eq!(server.api.run(run)["started_by"]["client"], "bot 1.0");
+    assert!(installation.stepwell(&["approvals"]).contains(&format!("asked by {asked_by}")));
+    let approver = Agent::plain(&server.api.new_user("desk", &["workflow.read", "workflow.approve"]));
+    let shown = approver.call("workflow_status", json!({"run_id": run}));
+    assert!(text(&shown).contains(asked_by), "{}", text(&shown));
+    let answer =
+        |input: Value| json!({"run_id": run, "step_name": "log", "digest": approval["digest"], "input": input});
+    let why = approver.refused("workflow_approve", answer(json!({"tool": "log", "args": {"message": 9}})));
+    assert!(why.contains("`args.message` must be text"), "{why}");
+    approver.done("workflow_approve", answer(json!({"tool": "log", "args": {"message": "90"}})));
+    let told = agent.call("workflow_wait", json!({"run_id": run}));
+    assert!(text(&told).contains("changed"), "the agent is told: {}", text(&told));
+    let step = server.api.end(run)["tasks"]["log"].clone();
+    assert_eq!((&step["input"]["args"]["message"], &step["changed"]["by"]), (&json!("90"), &json!("desk")));
+}

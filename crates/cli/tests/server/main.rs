@@ -39,6 +39,7 @@ mod schedules;
 mod schemas;
 mod secrets;
 mod seed;
+mod session;
 mod stdio;
 mod tenants;
 mod trees;

@@ -234,6 +234,43 @@ fn a_client_that_does_not_say_so_gets_no_task_and_no_question() {
 }
 
 #[test]
+fn a_client_without_tasks_is_asked_in_the_answer_of_its_call() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let form = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    server.api.define(&json!({"name": "two", "tasks": {"a": {"approval": {"message": "one?", "form": form}},
+        "b": {"needs": ["a"], "approval": {"message": "two?"}}}, "output": "{{tasks.a.body.data.n}}"}));
+    let asks = Agent { capabilities: json!({"elicitation": {}}), ..Agent::plain(&approver(&server, "ann")) };
+    let call = json!({"name": "workflow_start", "arguments": {"workflow": "two", "wait_seconds": 20}});
+    let asked = asks.ask("tools/call", call.clone());
+    let question = |asked: &Value| asked["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked:#}");
+    let again = |asked: &Value, content: Value| {
+        let mut call = call.clone();
+        call["requestState"] = asked["requestState"].clone();
+        call["inputResponses"] = json!({question(asked): {"action": "accept", "content": content}});
+        asks.ask("tools/call", call)
+    };
+    // A refused answer is told, and not asked for again at once.
+    let refused = again(&asked, json!({"decision": "approve", "n": "x"}));
+    let said = refused["content"][0]["text"].as_str().unwrap();
+    assert!(said.starts_with("The answer to \"a\" was refused:"), "{refused:#}");
+    let second = again(&asked, json!({"decision": "approve", "n": 7}));
+    assert!(question(&second).starts_with("b#1@"), "{second:#}");
+    let done = again(&second, json!({"decision": "approve"}));
+    assert_eq!((&done["isError"], &done["structuredContent"]["output"]), (&json!(false), &json!(7)), "{done:#}");
+    // One who may not answer is not asked, nor does the state of another's call help.
+    let other =
+        Agent { capabilities: json!({"elicitation": {}}), ..Agent::plain(&server.with_key(&installation.agent_key())) };
+    let plain = other.ask("tools/call", call.clone());
+    assert!(plain.get("inputRequests").is_none(), "{plain:#}");
+    let mut forged = call;
+    forged["requestState"] = plain["structuredContent"]["run_id"].clone();
+    forged["inputResponses"] = json!({"a#1@x": {"action": "accept", "content": {"decision": "approve", "n": 1}}});
+    assert_eq!(other.ask("tools/call", forged)["isError"], true);
+}
+
+#[test]
 fn gates_are_answered_with_the_right_by_name_and_only_for_what_was_shown() {
     let installation = Installation::new();
     let server = installation.serve();

@@ -7,15 +7,18 @@
 use super::covered::CallList;
 use super::start::StartError;
 use super::{Abandon, Effect, Planner};
-use crate::approval::digest;
+use crate::approval::{CHANGED, allows_changes, call_digest, check_change, digest};
 use crate::event::{Answer, Failure, Ignored, Reply, Timer, TimerKind};
 use crate::fact::{Fact, Reason, Wait};
 use crate::graph::{Gate, Kind, OnTimeout};
 use crate::run::{At, Exit, Status};
 use crate::time::{Millis, Time};
-use crate::value::check_size;
+use crate::value::{Payload, check_size};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+
+/// The parts of a request that are made anew when its call changes.
+const MADE_NEW: [&str; 6] = ["calls", "more_calls", "on_timeout", "generation", "digest", "asked_at"];
 
 /// What an approval request is made of.
 struct Request {
@@ -115,6 +118,10 @@ impl Planner<'_> {
             Kind::Gate(gate) => gate.approvals,
             _ => ask.and_then(|ask| ask["approvals"].as_u64()).map_or(1, |needed| needed.min(100) as u32),
         };
+        if let Some(input) = &answer.input {
+            self.change_call(at, &answer, input)?;
+        }
+        let state = self.state(at);
         let earlier = state.more.as_ref().map(|more| more.approvals.clone()).unwrap_or_default();
         if answer.approve && earlier.iter().any(|(by, _)| *by == answer.by) {
             return Err(Ignored::Repeated);
@@ -148,6 +155,40 @@ impl Planner<'_> {
             self.clear_timers(at);
             self.approved(at, decided("approved", said, others));
         }
+        Ok(())
+    }
+
+    /// Replaces a held call by the one that its approver wrote: another input, and a request for that, which says what
+    /// it was. Everyone who has to approve approves the new one.
+    fn change_call(&mut self, at: At, answer: &Answer, input: &Arc<Value>) -> Result<(), Ignored> {
+        let refused = || Ignored::ChangeNotAllowed;
+        let graph = self.graph;
+        let Kind::Call { call, .. } = &graph.step(at.step).def.kind else { return Err(refused()) };
+        let state = self.state(at);
+        let ask = self.run.ask(state).and_then(Value::as_object).cloned().unwrap_or_default();
+        let before = state.input.and_then(|input| self.run.values.payload(input)).cloned().ok_or_else(refused)?;
+        let may = answer.approve && !self.is_question(at) && allows_changes(&ask);
+        if !may || check_change(call.name(), &before, input).is_err() {
+            return Err(refused());
+        }
+        if before.value == *input {
+            return Ok(());
+        }
+        let (attempt, until) = (state.attempt, state.due);
+        let mut ask = ask;
+        MADE_NEW.iter().for_each(|name| drop(ask.shift_remove(*name)));
+        let changed = ask.entry(CHANGED).or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(changed) = changed {
+            let digest = call_digest(call.name(), &before.value);
+            changed.push(json!({"by": answer.by, "input": &*before.value, "digest": digest}));
+        }
+        let calls = self.held_call(at, Value::clone(input));
+        let on_timeout = OnTimeout::Deny;
+        let shown = self.approval_request(Request { at, attempt, ask, until, on_timeout, calls, on_denial: None });
+        check_size(&shown).map_err(|_| refused())?;
+        let ask = self.add(shown);
+        let input = self.add(Payload { value: input.clone(), secrets: before.secrets });
+        self.fact(Fact::Changed { step: at, by: answer.by.clone(), ask, input });
         Ok(())
     }
 

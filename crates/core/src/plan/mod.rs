@@ -308,7 +308,8 @@ impl<'a> Planner<'a> {
         let headers = headers.map(|headers| self.add(headers));
         let query = query.map(|query| self.add(query));
         let (seed, max_duration) = (self.run.seed, self.run.max_duration);
-        self.fact(Fact::Created { input, headers, query, by, seed, max_duration });
+        let client = self.run.client.clone();
+        self.fact(Fact::Created { input, headers, query, by, client, seed, max_duration });
         Ok(())
     }
 

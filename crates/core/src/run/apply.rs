@@ -13,10 +13,10 @@ impl Run {
     /// Applies one fact, decided at `now`. The facts of a log must be applied in order, from the first.
     pub fn apply(&mut self, graph: &Graph, fact: &Fact, now: Time) {
         match fact {
-            Fact::Created { input, headers, query, by, seed, max_duration } => {
+            Fact::Created { input, headers, query, by, client, seed, max_duration } => {
                 (self.seed, self.max_duration) = (*seed, *max_duration);
                 self.status = RunStatus::Queued;
-                self.by = by.clone();
+                (self.by, self.client) = (by.clone(), client.clone());
                 self.input = Some(*input);
                 (self.headers, self.query) = (*headers, *query);
                 self.reserve(*input);
@@ -151,6 +151,19 @@ impl Run {
             Fact::Approved { step, by, answer } => {
                 self.reserve(*answer);
                 self.state_mut(graph, *step).more().approvals.push((by.clone(), *answer));
+            }
+            Fact::Changed { step, by, ask, input } => {
+                self.reserve(*ask);
+                self.reserve(*input);
+                let state = self.state_mut(graph, *step);
+                let before = state.input.replace(*input);
+                let more = state.more();
+                more.ask = Some(*ask);
+                // They approved another call.
+                more.approvals.clear();
+                more.earlier.clear();
+                let first = more.changed.take().map(|(_, first)| first).or(before);
+                more.changed = first.map(|first| (by.clone(), first));
             }
             // Only records who did it; the next fact records the outcome.
             Fact::Overridden { .. } => {}

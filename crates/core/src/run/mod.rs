@@ -213,6 +213,8 @@ pub struct More {
     pub ask: Option<ValueId>,
     /// The approval request, once it was approved.
     pub approved: Option<ValueId>,
+    /// Who changed the held call last, and its input as the definition has it.
+    pub changed: Option<(Arc<str>, ValueId)>,
     /// Progress that the next attempt resumes from.
     pub note: Option<ValueId>,
     /// The last request was a question from the callee, so `approvals` holds answers to it: they approve nothing.
@@ -284,6 +286,8 @@ pub struct Run {
     /// Incremented by each retry.
     pub generation: u32,
     pub by: Arc<str>,
+    /// What the client called itself that asked for the run.
+    pub client: Option<Arc<str>>,
     /// The user who retried the run last.
     pub retried_by: Option<Arc<str>>,
     /// The users whose permissions limit the run since it was retried, in addition to earlier limits.
@@ -320,6 +324,7 @@ impl Run {
             status: RunStatus::New,
             generation: 0,
             by: "".into(),
+            client: None,
             retried_by: None,
             retried_as: Vec::new(),
             input: None,

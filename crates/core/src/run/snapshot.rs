@@ -23,6 +23,8 @@ pub struct Snapshot {
     pub generation: u32,
     pub by: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retried_as: Vec<Arc<str>>,
@@ -97,6 +99,8 @@ pub struct Row {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<ValueId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<(Arc<str>, ValueId)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<ValueId>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub question: bool,
@@ -166,6 +170,7 @@ impl Run {
             status: self.status,
             generation: self.generation,
             by: self.by.clone(),
+            client: self.client.clone(),
             retried_by: self.retried_by.clone(),
             retried_as: self.retried_as.clone(),
             input: self.input,
@@ -211,6 +216,7 @@ impl Run {
             escalated: more.escalated,
             ask: more.ask,
             approved: more.approved,
+            changed: more.changed,
             note: more.note,
             question: more.question,
             unsure: more.unsure,
@@ -227,6 +233,7 @@ impl Run {
         run.status = snapshot.status;
         run.generation = snapshot.generation;
         run.by = snapshot.by;
+        run.client = snapshot.client;
         run.retried_by = snapshot.retried_by;
         run.retried_as = snapshot.retried_as;
         run.input = snapshot.input;
@@ -282,6 +289,7 @@ impl Run {
             escalated: row.escalated,
             ask: row.ask,
             approved: row.approved,
+            changed: row.changed,
             note: row.note,
             question: row.question,
             unsure: row.unsure,

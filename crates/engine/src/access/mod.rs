@@ -11,6 +11,7 @@ mod epochs;
 mod people;
 mod plans;
 mod rights;
+mod starter;
 mod switches;
 
 pub use cache::ByEpoch;
@@ -20,6 +21,7 @@ pub use plans::{
     CONCURRENT_RUNS, DESCENDANTS_PER_RUN, Limits, Plans, Subscription, counter, too_many_descendants, too_many_runs,
 };
 pub use rights::{Actor, Grants, Need, Right, actors, check_grant, matches};
+pub use starter::{StartedWith, Starter};
 pub use switches::{Pause, Switches};
 
 use crate::cluster::Cluster;

@@ -7,16 +7,18 @@ use super::Gates;
 use super::change::{change, run_audit};
 use super::inbound::user_caller;
 use super::input::{check_text, invalid};
-use super::runs::{find, load};
+use super::runs::{find, load, starter};
 use super::steps::step_named;
-use crate::access::Right;
+use crate::access::{Right, Starter};
 use crate::error::Error;
+use crate::execute::{Effect, denied, subjects};
 use crate::notify;
 use crate::run::links;
 use crate::run::{Live, Message};
 use crate::schema::Schema;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use stepwell_core::approval::{allows_changes, call_digest, check_change};
 use stepwell_core::event::{Answer, Ignored};
 use stepwell_core::graph::Kind;
 use stepwell_core::run::{Phase, StepState};
@@ -31,6 +33,9 @@ const MAX_FAULTS: usize = 20;
 /// Maximum length of a recorded reason, in characters.
 const MAX_REASON: usize = 500;
 
+/// Bytes of a changed call's input that the audit trail has. Of a longer one it has the digest.
+const MAX_AUDITED: usize = 16_000;
+
 /// An answer to a gate.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Decision {
@@ -40,6 +45,8 @@ pub struct Decision {
     pub data: Option<Value>,
     /// The digest of the request that was shown: see [`Approval::digest`].
     pub digest: Option<String>,
+    /// The whole input of the held call, changed. Only for an approval, where the policy that holds the call allows it.
+    pub input: Option<Value>,
 }
 
 /// An open request for an approval, an answer or a verdict.
@@ -65,6 +72,8 @@ pub struct Approval {
     /// Whether it has escalated.
     pub escalated: bool,
     pub created_by: String,
+    /// Who asked for the run: the user, or an agent's key and its client.
+    pub asked_by: Starter,
     /// Number of approvals that are required.
     pub approvals: u32,
     /// The users who have approved so far, if several have to.
@@ -94,6 +103,10 @@ impl Gates<'_> {
         let (path, state) = step_named(&live, step)?;
         self.may_answer(&live, state).await?;
         check(&live, step, &path, state, &decision).await?;
+        let changed = match &decision.input {
+            Some(input) => Some(self.check_change(&live, &path, state, input).await?),
+            None => None,
+        };
         // A user may have pasted a secret, and other users read the answer.
         let mask = self.rooms.secrets.mask(live.org, &live.compiled.secrets).await;
         let mut data = decision.data;
@@ -104,17 +117,55 @@ impl Gates<'_> {
             comment: decision.comment.map(|comment| mask.shown(&comment).into()),
             data,
             digest: decision.digest.map(Into::into),
+            input: decision.input.map(Arc::new),
         };
         let action = if answer.approve { "step.approve" } else { "step.deny" };
         let digest = live.run.ask(state).and_then(|ask| ask["digest"].as_str()).map(str::to_string);
-        let audit = run_audit(
-            self.rooms,
-            self.caller,
-            action,
-            run,
-            json!({"step": path, "comment": answer.comment, "digest": digest}),
-        );
+        let mut detail = json!({"step": path, "comment": answer.comment, "digest": digest});
+        if let Some(changed) = changed {
+            detail["changed"] = changed;
+        }
+        let audit = run_audit(self.rooms, self.caller, action, run, detail);
         self.rooms.runner.command(id, Message::Answer { path, attempt: state.attempt, answer }, audit).await
+    }
+
+    /// Checks that an approver may change a held call like this. Returns what the audit trail says about it.
+    async fn check_change(&self, live: &Live, path: &str, state: &StepState, input: &Value) -> Result<Value, Error> {
+        self.caller.check_person("change a call that is held")?;
+        let ask = live.run.ask(state).and_then(Value::as_object);
+        if !ask.is_some_and(allows_changes) {
+            let message = "the request does not allow changes: the policy that holds the call has no allow_changes";
+            return Err(Error::Refused(message.into()));
+        }
+        let graph = &live.compiled.definition.graph;
+        let kind = live.run.find(graph, path).map_or("", |at| graph.step(at.step).def.kind.name());
+        let before = state.input.and_then(|input| live.run.values.payload(input)).cloned();
+        let before = before.unwrap_or_else(|| Value::Null.into());
+        check_change(kind, &before, input).map_err(|why| invalid("input", &why))?;
+        let mut masked = input.clone();
+        self.rooms.secrets.mask(live.org, &live.compiled.secrets).await.value(&mut masked);
+        if masked != *input {
+            return Err(invalid(
+                "input",
+                "it contains the value of a secret, which everyone who reads the run would see",
+            ));
+        }
+        if let Some(executed) = self.rooms.executor.kinds.get(kind) {
+            executed.check(input).await.map_err(|why| invalid("input", &why))?;
+            if let Some(missing) = executed.missing(live.org, input).await.into_iter().next() {
+                return Err(invalid("input", &missing.message));
+            }
+        }
+        let subjects = subjects(kind, input);
+        let policies = self.rooms.executor.policies(live.org).await?;
+        if let Some(policy) = policies.on(&subjects).into_iter().find(|policy| policy.effect == Effect::Deny) {
+            return Err(Error::Refused(denied(policy, &subjects).message.to_string()));
+        }
+        let version = |input: &Value| {
+            let shown = input.to_string().len() <= MAX_AUDITED;
+            json!({"digest": call_digest(kind, input), "input": shown.then_some(input)})
+        };
+        Ok(json!({"from": version(&before.value), "to": version(input)}))
     }
 
     /// The open approvals of the organisation, oldest first, with the start of the next page. Needs the right to read.
@@ -177,6 +228,9 @@ impl Gates<'_> {
             true => self.caller.may(Right::Approve) && !self.caller.grants.is_agent(),
             false => self.may_answer(live, state).await.is_ok(),
         };
+        let mut asked_by = starter(live);
+        // Without its name a key still has its id.
+        let _ = self.rooms.access.name_key(live.org, &mut asked_by).await;
         let escalated = state.more.as_ref().is_some_and(|more| more.escalated);
         let graph = &live.compiled.definition.graph;
         let at = live.run.find(graph, &path);
@@ -205,6 +259,7 @@ impl Gates<'_> {
             escalates: state.more.as_ref().and_then(|more| more.escalate),
             escalated,
             created_by: live.run.by.to_string(),
+            asked_by,
             approvals,
             approved_by: approved.iter().map(|(by, _)| by.to_string()).collect(),
             verdict,
@@ -323,6 +378,12 @@ async fn check(live: &Live, step: &str, path: &str, state: &StepState, decision:
         return Err(invalid("digest", &format!("{why}: give the digest of the request that was shown")));
     }
     check_text("comment", decision.comment.as_deref())?;
+    if let Some(input) = &decision.input {
+        if !decision.approve || !held {
+            return Err(invalid("input", "only an approval of a held call can change it"));
+        }
+        check_size(input).map_err(|failure| invalid("input", &failure.message))?;
+    }
     if let Some(data) = &decision.data {
         check_size(data).map_err(|failure| invalid("data", &failure.message))?;
     }

@@ -25,11 +25,12 @@ mod runs;
 mod schedules;
 mod secrets;
 mod servers;
+mod simulate;
 mod steps;
 mod users;
 mod workflows;
 
-pub use crate::access::Right;
+pub use crate::access::{Right, StartedWith, Starter};
 pub use crate::records::With;
 pub use crate::run::start::{End, Started};
 pub use catalogue::CatalogueEntry;
@@ -46,12 +47,13 @@ pub use policy_tests::PolicyTest;
 pub use queries::NewQuery;
 pub use reviews::{ReviewView, Reviewing, StepChanges, Uses};
 pub use runs::{
-    AttemptView, BulkOutcome, EventPage, EventView, How, ParentView, Retry, RunFilters, RunPage, RunQuery, RunSummary,
-    RunView, RunWarning, StartedBy, StartedWith, StepPage, StepQuery, StepView, Trigger, When, page_size,
+    AttemptView, BulkOutcome, ChangedCall, EventPage, EventView, How, ParentView, Retry, RunFilters, RunPage, RunQuery,
+    RunSummary, RunView, RunWarning, StartedBy, StartedWith, StepPage, StepQuery, StepView, Trigger, When, page_size,
 };
 pub use schedules::ScheduleView;
 pub use secrets::{NewSecret, Rotated};
 pub use servers::{Acceptance, CALLED, KnownServer, KnownTool};
+pub use simulate::{Rehearsed, Simulation};
 pub use steps::{CallBody, Override};
 pub use users::{NewUser, UserChange};
 pub use workflows::{State, WorkflowPage, WorkflowQuery};

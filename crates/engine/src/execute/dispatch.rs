@@ -146,12 +146,16 @@ pub(super) fn step_call(executor: &Executor, live: &Live, key: &WorkKey, secrets
     let graph = &live.compiled.definition.graph;
     let def = live.run.find(graph, &key.path).map(|at| &graph.step(at.step).def);
     let generation = if live.run.generation > 0 { format!(":{}", live.run.generation) } else { String::new() };
+    // A service that saw the call before it was changed must not take this one for a repetition.
+    let state = live.run.find(graph, &key.path).and_then(|at| live.run.step(graph, at));
+    let changed = state.filter(|state| state.more.as_ref().is_some_and(|more| more.changed.is_some()));
+    let changed = changed.and_then(|state| state.input).map(|input| format!(":c{}", input.0)).unwrap_or_default();
     let millis = |length: Millis| Duration::from_millis(length.0);
     StepCall {
         run: live.run.id.clone(),
         path: key.path.clone(),
         attempt: key.attempt,
-        idempotency_key: format!("{}:{}{generation}", live.run.id, key.path),
+        idempotency_key: format!("{}:{}{generation}{changed}", live.run.id, key.path),
         input: Arc::default(),
         caller: principal(live),
         secrets: UsedSecrets::default(),

@@ -21,6 +21,7 @@ use crate::secrets::host_of;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use stepwell_core::approval::ALLOW_CHANGES;
 use stepwell_core::graph::OnUnknown;
 use stepwell_core::plan::Transition;
 use stepwell_core::time::{Millis, Time};
@@ -58,6 +59,9 @@ pub struct Policy {
     /// Whether the user who started the run may approve.
     #[serde(default = "yes")]
     pub allow_self: bool,
+    /// Whether an approver may change the arguments of the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_changes: bool,
     /// The call is denied if it is not approved in this time.
     #[serde(default)]
     pub timeout: Option<Millis>,
@@ -138,6 +142,7 @@ impl Policy {
             approvers: Vec::new(),
             approvals: one(),
             allow_self: yes(),
+            allow_changes: false,
             timeout: None,
             at_most_once: None,
             rate: None,
@@ -185,6 +190,9 @@ impl Policy {
             "approvals": self.approvals,
             "allow_self": self.allow_self,
         });
+        if self.allow_changes {
+            ask[ALLOW_CHANGES] = true.into();
+        }
         if !self.approvers.is_empty() {
             ask["approvers"] = json!(self.approvers);
         }
@@ -399,6 +407,7 @@ mod tests {
             approvers: Vec::new(),
             approvals: 1,
             allow_self: true,
+            allow_changes: false,
             timeout: None,
             at_most_once: None,
             rate: None,

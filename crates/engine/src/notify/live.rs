@@ -4,7 +4,7 @@
 use super::Notifier;
 use super::channel::channels;
 use super::message::{Message, occurrences};
-use super::recipients::people;
+use super::recipients::{people, starter};
 use crate::access::{Caller, Right};
 use crate::error::Error;
 use crate::run::drive;
@@ -60,6 +60,7 @@ impl Notifier {
         // Steps of an older version cannot be loaded any more.
         let facts: Vec<Fact> = facts.into_iter().filter_map(|fact| live.run.load(graph, fact).ok()).collect();
         let mut all = Vec::new();
+        let started_by = starter(self, &live).await;
         for occurrence in occurrences(&live, &facts, fed.log.row.at) {
             let topic = occurrence.message.topic;
             let channels = channels(self, live.org).await?;
@@ -67,7 +68,7 @@ impl Notifier {
                 approvers: occurrence.to.is_empty(),
                 people: people(self, live.org, &occurrence.to).await?,
                 muted: channels.not_in_browser(topic),
-                message: occurrence.message,
+                message: Message { started_by: started_by.clone(), ..occurrence.message },
             });
         }
         Ok(all)

@@ -170,7 +170,10 @@ fn occurrence(live: &Live, fact: &Fact, now: Time) -> Option<Occurrence> {
             let names: Vec<&str> = approvals.iter().map(|(by, _)| &**by).collect();
             let path = live.run.path(&live.compiled.definition.graph, *step);
             let about = About { topic: Topic::GateAnswered, step: Some(path), attempt: attempt - 1 };
-            Some(to_starter(live, message(live, about, &format!("approved by {}", names.join(", ")), now)))
+            let changed = state(live, *step)?.more.as_ref()?.changed.as_ref();
+            let changed = changed.map(|(by, _)| format!(", with changes by {by}")).unwrap_or_default();
+            let text = format!("approved by {}{changed}", names.join(", "));
+            Some(to_starter(live, message(live, about, &text, now)))
         }
         Fact::Unsure { step, attempt } => unsure(live, *step, *attempt, now),
         Fact::Escalated { step, .. } => {
@@ -207,6 +210,7 @@ fn occurrence(live: &Live, fact: &Fact, now: Time) -> Option<Occurrence> {
         | Fact::Skipped { .. }
         | Fact::Kept { .. }
         | Fact::Approved { .. }
+        | Fact::Changed { .. }
         | Fact::Overridden { .. }
         | Fact::Ended { .. }
         | Fact::Retried { .. }

@@ -4,8 +4,8 @@
 use super::Notifier;
 use super::channel::channels;
 use super::deliver::{Delivery, Progress};
-use super::message::{Message, Occurrence, Topic, names, occurrences};
-use crate::access::User;
+use super::message::{Message, Occurrence, Topic, cut, names, occurrences};
+use crate::access::{Starter, User};
 use crate::error::Error;
 use crate::records::json;
 use crate::records::{Kept, body, by_name};
@@ -22,6 +22,8 @@ use stepwell_store::{Change, Notice, OrgId, Record, RecordChange, RecordFilter, 
 
 /// The prefix of the keys of notices for people. All other notices are about child runs.
 pub const PREFIX: &str = "notify:";
+/// Characters of who asked for a run.
+const MAX_STARTER: usize = 300;
 /// The role of administrators.
 const ADMINISTRATORS: &str = "admin";
 /// Users of an organisation that are searched for a role.
@@ -38,8 +40,21 @@ pub async fn notices(notifier: &Notifier, live: &Live, facts: &[Fact], now: Time
     if occurrences.is_empty() || channels(notifier, live.org).await?.all.is_empty() {
         return Ok(Vec::new());
     }
+    let starter = starter(notifier, live).await;
+    let occurrences = occurrences.into_iter().map(|mut occurrence| {
+        occurrence.message.started_by = starter.clone();
+        occurrence
+    });
     let notice = |occurrence: Occurrence| Notice { key: occurrence.key(), body: json(&occurrence), due: now };
-    Ok(occurrences.into_iter().map(notice).collect())
+    Ok(occurrences.map(notice).collect())
+}
+
+/// Who asked for the run, for the message: a person, or an agent's key with its user and its client.
+pub(super) async fn starter(notifier: &Notifier, live: &Live) -> String {
+    let mut starter = Starter::of(&live.run.by, &live.acts_as, live.run.client.as_deref());
+    // Without its name a key still has its id.
+    let _ = notifier.access.name_key(live.org, &mut starter).await;
+    cut(&starter.to_string(), MAX_STARTER)
 }
 
 /// Turns committed notices into deliveries, in a background task. Notices that fail stay in the outbox and are retried.

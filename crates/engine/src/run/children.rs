@@ -115,6 +115,7 @@ pub struct ParentRun {
     pub public: Arc<str>,
     pub org: OrgId,
     pub by: Arc<str>,
+    pub client: Option<Arc<str>>,
     /// The actors whose rights limit its children: its own and the author of its version.
     pub acts_as: String,
     pub test: bool,
@@ -139,6 +140,7 @@ pub fn handle_notices(runner: &Arc<Runner>, live: &Live, mut keys: Vec<String>) 
         public: live.run.id.clone(),
         org: live.org,
         by: live.run.by.clone(),
+        client: live.run.client.clone(),
         acts_as: with_author(&live.actors(), &live.compiled.row.author),
         test: live.test,
         depth: live.parent.as_ref().map_or(0, |above| above.depth),
@@ -354,6 +356,7 @@ async fn start_child(runner: &Arc<Runner>, parent: &ParentRun, child: Child<'_>)
         headers: None,
         query: None,
         by: parent.by.clone(),
+        client: parent.client.clone(),
         acts_as: parent.acts_as.clone(),
         unique: Some(unique),
         parent: Some(Parent { run: parent.id, path: path.to_string(), attempt, depth, root: parent.root }),

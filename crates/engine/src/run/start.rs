@@ -40,6 +40,8 @@ pub struct Start {
     pub headers: Option<Arc<Value>>,
     pub query: Option<Arc<Value>>,
     pub by: Arc<str>,
+    /// What the client called itself.
+    pub client: Option<Arc<str>>,
     /// See [`actors`].
     pub acts_as: String,
     pub labels: Vec<String>,
@@ -383,7 +385,8 @@ fn fresh(runner: &Runner, request: &Start, now: Time) -> Result<Box<Live>, Error
     let ids = &runner.cluster.ids;
     let compiled = request.compiled.clone();
     let public = ids.public("run", now);
-    let run = Run::new(public, ids.number() >> 11, compiled.definition.max_duration);
+    let mut run = Run::new(public, ids.number() >> 11, compiled.definition.max_duration);
+    run.client = request.client.clone();
     let mut live = Live {
         id: ids.run(now),
         org: compiled.row.org,

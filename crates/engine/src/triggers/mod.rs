@@ -97,6 +97,7 @@ async fn start_as(triggers: &Triggers, org: OrgId, actor: &Actor, triggered: Tri
         headers: triggered.headers.map(Arc::new),
         query: triggered.query.map(Arc::new),
         by: caller.name.clone(),
+        client: None,
         acts_as: actor.to_string(),
         unique,
         parent: None,

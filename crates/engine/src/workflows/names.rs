@@ -10,7 +10,7 @@ use stepwell_store::{OrgId, Record};
 const LONGEST: usize = 60;
 
 /// The tools that Stepwell's MCP server offers.
-pub const OWN_TOOLS: [&str; 18] = [
+pub const OWN_TOOLS: [&str; 20] = [
     "step_result",
     "tools_list",
     "workflow_approve",
@@ -26,6 +26,8 @@ pub const OWN_TOOLS: [&str; 18] = [
     "workflow_rerun",
     "workflow_retry",
     "workflow_reviews",
+    "workflow_schedule",
+    "workflow_simulate",
     "workflow_start",
     "workflow_status",
     "workflow_wait",

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod answers;
+mod changed;
 mod conditions;
 mod harness;
 mod held;

@@ -225,6 +225,7 @@ impl Story {
             Fact::Kept { .. } => "a message came early",
             Fact::Due => "a scheduled run was due",
             Fact::Approved { .. } => "one of two approved",
+            Fact::Changed { .. } => "a held call was changed",
             Fact::Escalated { .. } => "a gate was escalated",
             Fact::Overridden { .. } => "a step was overridden",
             Fact::Retried { .. } => "a run was retried",
@@ -336,6 +337,7 @@ impl Story {
             | Fact::Skipped { .. }
             | Fact::Kept { .. }
             | Fact::Approved { .. }
+            | Fact::Changed { .. }
             | Fact::Overridden { .. }
             | Fact::Escalated { .. } => {}
         }

@@ -67,6 +67,7 @@ impl Timing {
             | Fact::Skipped { .. }
             | Fact::Kept { .. }
             | Fact::Overridden { .. }
+            | Fact::Changed { .. }
             | Fact::Approved { .. } => false,
         };
         wrong.then(|| "this came before its time".into())

@@ -330,7 +330,7 @@ impl<'a> Walk<'a> {
                 let path = self.path(at);
                 let turn = self.turn(&path);
                 let approve = generate::choice(seed, &path, turn, 3) > 0;
-                let answer = Answer { approve, by: someone(), comment: None, data: None, digest: None };
+                let answer = Answer { approve, by: someone(), comment: None, data: None, digest: None, input: None };
                 self.feed(Event::Answered { at, attempt, answer }, Input::Answer { path, approve });
             }
             Move::Call(at) => {

@@ -121,7 +121,8 @@ impl<'g> Story<'g> {
             "lost" => return self.world.lose(at, attempt),
             "approved" | "denied" => {
                 let by = rest.strip_prefix("by ").unwrap_or("someone").into();
-                let answer = Answer { approve: verb == "approved", by, comment: None, data: None, digest: None };
+                let answer =
+                    Answer { approve: verb == "approved", by, comment: None, data: None, digest: None, input: None };
                 return self.world.feed(Event::Answered { at, attempt, answer });
             }
             "held" => {
@@ -222,7 +223,7 @@ impl<'g> Story<'g> {
     pub fn answer(&mut self, path: &str, digest: &str) -> Result<(), Ignored> {
         let at = self.world.run.find(self.world.graph, path).unwrap();
         let by = "someone".into();
-        let answer = Answer { approve: true, by, comment: None, data: None, digest: Some(digest.into()) };
+        let answer = Answer { approve: true, by, comment: None, data: None, digest: Some(digest.into()), input: None };
         let attempt = self.attempt(path);
         self.world.feed(Event::Answered { at, attempt, answer }).unwrap().map(|_| ())
     }

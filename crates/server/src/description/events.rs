@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 /// A fact: its type, when it happens, and its fields as `name:type`, with `?` for those that may be missing.
 type Fact = (&'static str, &'static str, &'static str);
 
-const FACTS: [Fact; 21] = [
+const FACTS: [Fact; 22] = [
     (
         "created",
         "The run was created",
-        "input:value headers?:value query?:value by:text seed:count max_duration_ms:count",
+        "input:value headers?:value query?:value by:text client?:text seed:count max_duration_ms:count",
     ),
     ("scheduled", "The run begins at `due`", "due:instant"),
     ("due", "The time of a scheduled run has come", ""),
@@ -43,6 +43,7 @@ const FACTS: [Fact; 21] = [
     ("skipped", "The step was skipped", "step:text exit:text reason:SkipReason"),
     ("kept", "A message arrived before its step was entered", "step:text message:value truncated?:flag"),
     ("approved", "One of several people approved", "step:text by:text answer:value"),
+    ("changed", "An approver changed a held call; the request is a new one", "step:text by:text ask:value input:value"),
     ("escalated", "The gate asks further people", "step:text until?:instant"),
     ("overridden", "A user set the result of the step", "step:text attempt:count by:text comment?:text"),
     ("ended", "The run ended", "status:RunStatus output?:value failure?:EventFailure by?:text"),
@@ -159,8 +160,8 @@ mod tests {
     use stepwell_store::{LogRow, Position, StoredLog, Version};
 
     /// A sample of each fact with every field, as the log stores it.
-    const SAMPLES: [&str; 24] = [
-        r#"{"type":"created","input":0,"headers":1,"query":2,"by":"ann","seed":7,"max_duration":1000}"#,
+    const SAMPLES: [&str; 25] = [
+        r#"{"type":"created","input":0,"headers":1,"query":2,"by":"ann","client":"bot 1","seed":7,"max_duration":1000}"#,
         r#"{"type":"scheduled","due":5}"#,
         r#"{"type":"due"}"#,
         r#"{"type":"started","expires":5,"vars":3}"#,
@@ -182,6 +183,7 @@ mod tests {
         r#"{"type":"skipped","step":"a","exit":"untaken","reason":"not_taken"}"#,
         r#"{"type":"kept","step":"a","message":1,"truncated":true}"#,
         r#"{"type":"approved","step":"a","by":"ann","answer":1}"#,
+        r#"{"type":"changed","step":"a","by":"ann","ask":5,"input":6}"#,
         r#"{"type":"escalated","step":"a","until":5}"#,
         r#"{"type":"overridden","step":"a","attempt":1,"by":"ann","comment":"c"}"#,
         r#"{"type":"ended","status":"failed","output":1,"failure":{"kind":"timeout","code":"x","message":"y"},"by":"ann"}"#,
@@ -207,6 +209,7 @@ mod tests {
             StoredFact::Skipped { .. } => "skipped",
             StoredFact::Kept { .. } => "kept",
             StoredFact::Approved { .. } => "approved",
+            StoredFact::Changed { .. } => "changed",
             StoredFact::Escalated { .. } => "escalated",
             StoredFact::Overridden { .. } => "overridden",
             StoredFact::Ended { .. } => "ended",

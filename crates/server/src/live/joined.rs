@@ -116,6 +116,7 @@ impl Joined {
             | StoredFact::Closed { .. }
             | StoredFact::Kept { .. }
             | StoredFact::Approved { .. }
+            | StoredFact::Changed { .. }
             | StoredFact::Escalated { .. }
             | StoredFact::Overridden { .. } => {}
         }

@@ -3,7 +3,7 @@
 use super::proxied::{self, Other};
 use super::runs::{self, Detail};
 use super::tools::Named;
-use super::{Client, bounds, exposed, gates, reviews, tasks, text, verbs, words};
+use super::{Client, asked, bounds, exposed, gates, reviews, tasks, text, verbs, words};
 use crate::app::App;
 use crate::body::{printable, shallow, typed, within};
 use crate::error::Problem;
@@ -24,7 +24,7 @@ use stepwell_engine::{Caller, Checked, Error};
 /// Maximum number of errors in arguments that are reported.
 const MOST_FAULTS: usize = 20;
 /// Arguments with arbitrary content, which other schemas check.
-const FREE: [&str; 3] = ["definition", "input", "data"];
+const FREE: [&str; 5] = ["definition", "input", "data", "calls", "answers"];
 
 /// The caller and the capabilities of its client.
 #[derive(Clone, Copy)]
@@ -87,6 +87,7 @@ struct Answer {
     step_id: Option<String>,
     comment: Option<String>,
     data: Option<Value>,
+    input: Option<Value>,
     digest: Option<String>,
 }
 
@@ -129,6 +130,8 @@ impl Call<'_> {
             Named::Help => verbs::help(&typed(arguments)?)?,
             Named::Tools => self.tools(typed(arguments)?).await?,
             Named::Diff => self.diff(typed(arguments)?).await?,
+            Named::Simulate => self.simulate(typed(arguments)?).await?,
+            Named::Schedule => self.schedule(typed(arguments)?).await?,
             Named::Wait => self.wait(typed(arguments)?).await?,
             Named::StepResult => self.step_result(typed(arguments)?).await?,
             Named::Deliver => self.deliver(typed(arguments)?).await?,
@@ -289,7 +292,8 @@ impl Call<'_> {
             return Ok(tasks::begun(self.app, self.caller, &started.run).await?.into());
         }
         runs::settled(self.app, started.id, wait).await?;
-        Ok(runs::read(self.app, self.caller, &started.run).await?.outcome().into())
+        let state = runs::read(self.app, self.caller, &started.run).await?;
+        Ok(asked::outcome(&state, self.client))
     }
 
     async fn status(self, status: Status) -> Result<CallToolResult, Problem> {
@@ -338,7 +342,8 @@ impl Call<'_> {
                 return Err(Problem::new(status, "not-shown", text::elsewhere(&asked)));
             }
         }
-        let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
+        let Answer { comment, data, input, digest, .. } = answer;
+        let decision = Decision { approve, comment, data, digest, input };
         self.app.engine.gates(self.caller).answer(&run, &step, decision).await?;
         self.after(&run).await
     }

@@ -83,6 +83,7 @@ fn message(approval: &ApprovalView) -> String {
     if !calls.is_empty() {
         text += &format!("\nCalls to approve:\n- {}", calls.join("\n- "));
     }
+    text += &format!("\nAsked by {}.", approval.asked_by);
     text += &format!("\n{}", without_answer(approval.until.map(|until| until.0), approval.on_timeout.as_deref()));
     text
 }
@@ -128,7 +129,7 @@ pub fn decision(approval: &ApprovalView, response: &Value) -> Result<Option<Deci
     let digest = approval.digest.clone();
     let content = &response["content"];
     let comment = content[COMMENT].as_str().filter(|comment| !comment.is_empty()).map(str::to_string);
-    let deny = Decision { approve: false, comment: comment.clone(), data: None, digest: digest.clone() };
+    let deny = Decision { approve: false, comment: comment.clone(), data: None, digest: digest.clone(), input: None };
     match response["action"].as_str() {
         Some("decline") => return Ok(Some(deny)),
         Some("cancel") => return Ok(None),
@@ -138,7 +139,7 @@ pub fn decision(approval: &ApprovalView, response: &Value) -> Result<Option<Deci
     match content[DECISION].as_str() {
         Some("approve") => {
             let data = data(&approval.asks["form"], content)?;
-            Ok(Some(Decision { approve: true, comment, data, digest }))
+            Ok(Some(Decision { approve: true, comment, data, digest, input: None }))
         }
         Some("deny") => Ok(Some(deny)),
         _ => Err("the decision in the content must be approve or deny".into()),
@@ -188,6 +189,7 @@ mod tests {
             on_timeout: None,
             warnings: Vec::new(),
             created_by: "ann".into(),
+            asked_by: "agent key desk of ann, client bot 1".into(),
             kind: "approval".into(),
             mine: true,
         }

@@ -7,17 +7,19 @@
 //! | --- | --- |
 //! | authentication, and the methods of the protocol | `mod.rs` |
 //! | the tools and their schemas | `tools.rs`, `exposed.rs` (workflows), `proxied.rs` (tools of connected servers) |
-//! | tool calls and their results | `call.rs`, `verbs.rs`, `runs.rs`, `text.rs`, `words.rs`, `bounds.rs` |
-//! | runs as tasks, gates as elicitation requests | `tasks.rs`, `gates.rs` |
+//! | tool calls and their results | `call.rs`, `verbs.rs`, `plans.rs`, `runs.rs`, `text.rs`, `words.rs`, `bounds.rs` |
+//! | runs as tasks, gates as elicitation requests | `tasks.rs`, `gates.rs`, `asked.rs` |
 //! | resources, prompts, notifications | `resources.rs`, `prompts.rs`, `listen.rs` |
 //! | how to write definitions | `help.rs` |
 
+mod asked;
 mod bounds;
 mod call;
 mod exposed;
 mod gates;
 mod help;
 mod listen;
+mod plans;
 mod prompts;
 mod proxied;
 mod resources;
@@ -134,12 +136,17 @@ struct Client {
     tasks: bool,
     /// It can ask its user.
     elicits: bool,
+    /// It can be asked in the answer of a call, and has no other way.
+    asks: bool,
 }
 
 impl Client {
     fn of(context: &Context) -> Client {
         let can = context.client_capabilities().unwrap_or_default();
-        Client { tasks: can.supports_tasks(), elicits: can.elicitation.is_some() }
+        let (tasks, elicits) = (can.supports_tasks(), can.elicitation.is_some());
+        // Older revisions do not repeat calls.
+        let repeats = context.protocol_version().is_some_and(|version| !version.has_initialize());
+        Client { tasks, elicits, asks: elicits && !tasks && repeats }
     }
 }
 
@@ -181,7 +188,13 @@ impl ServerHandler for Mcp {
         let caller = caller(&context)?;
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let call = call::Call { app: &self.app, caller: &caller, client: Client::of(&context) };
-        call.tool(&request.name, arguments).await
+        match request.request_state {
+            Some(run) => {
+                let answered = call.answered(&run, request.input_responses.unwrap_or_default()).await;
+                Ok(answered.unwrap_or_else(|problem| text::refusal(&problem).into()))
+            }
+            None => call.tool(&request.name, arguments).await,
+        }
     }
 
     async fn list_resources(

@@ -10,6 +10,8 @@ use stepwell_core::approval::without_answer;
 
 /// Maximum length of a value in a text. The structured content has all of it.
 const SHOWN: usize = 3_000;
+/// Maximum length of one version of a changed call in a text.
+const CHANGED: usize = 500;
 /// Maximum number of steps in a text.
 const STEPS: usize = 50;
 
@@ -87,6 +89,12 @@ pub fn run(run: &Run, approvals: &[ApprovalView], address: &str, may_read: bool)
     for approval in approvals {
         let _ = write!(text, "\n{}", gate(approval, address));
     }
+    for (path, step) in run.tasks.0.iter().filter(|_| may_read) {
+        let Some(changed) = &step.changed else { continue };
+        let (from, to) = (changed.from.to_string(), step.input.as_ref().map(Value::to_string).unwrap_or_default());
+        let (from, to) = (bounds::cut(&from, CHANGED), bounds::cut(&to, CHANGED));
+        let _ = write!(text, "\nThe call of {path:?} was changed by {}: it was {from} and is {to}", changed.by);
+    }
     if run.finished_at.is_none() && may_read {
         let _ = write!(text, "\nIt continues by itself. Wait for it with workflow_wait, run_id {:?}.", run.id);
     }
@@ -115,6 +123,7 @@ pub fn elsewhere(approval: &ApprovalView) -> String {
 fn gate(approval: &ApprovalView, address: &str) -> String {
     let message = bounds::cut(approval.asks["message"].as_str().unwrap_or_default(), 2_000);
     let asked = if message.is_empty() { String::new() } else { format!(" {message:?}") };
+    let asked = format!("{asked} (asked by {})", approval.asked_by);
     let silence = without_answer(approval.until.map(|until| until.0), approval.on_timeout.as_deref());
     if !approval.mine {
         let step = &approval.step;

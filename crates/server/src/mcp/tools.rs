@@ -15,6 +15,7 @@ pub enum Named {
     Tools,
     Define,
     Diff,
+    Simulate,
     ListDefinitions,
     Start,
     Status,
@@ -28,6 +29,7 @@ pub enum Named {
     Retry,
     Rerun,
     Events,
+    Schedule,
     Reviews,
 }
 
@@ -35,11 +37,12 @@ pub enum Named {
 const EXAMPLE: &str = r#"{"name": "order", "tasks": {"pay": {"url": "https://pay.example/charges", "body": {"cents": "{{input.cents}}"}, "retries": 3}, "ok": {"needs": ["pay"], "approval": {"message": "Ship {{input.id}}?", "timeout": "2d"}}, "ship": {"needs": ["ok"], "tool": "log", "args": {"message": "{{tasks.pay.body.id}}"}}}}"#;
 
 impl Named {
-    pub const ALL: [Named; 18] = [
+    pub const ALL: [Named; 20] = [
         Named::Help,
         Named::Tools,
         Named::Define,
         Named::Diff,
+        Named::Simulate,
         Named::ListDefinitions,
         Named::Start,
         Named::Status,
@@ -53,6 +56,7 @@ impl Named {
         Named::Retry,
         Named::Rerun,
         Named::Events,
+        Named::Schedule,
         Named::Reviews,
     ];
 
@@ -66,6 +70,7 @@ impl Named {
             Named::Tools => "tools_list",
             Named::Define => "workflow_define",
             Named::Diff => "workflow_diff",
+            Named::Simulate => "workflow_simulate",
             Named::ListDefinitions => "workflow_list_definitions",
             Named::Start => "workflow_start",
             Named::Status => "workflow_status",
@@ -79,6 +84,7 @@ impl Named {
             Named::Retry => "workflow_retry",
             Named::Rerun => "workflow_rerun",
             Named::Events => "workflow_events",
+            Named::Schedule => "workflow_schedule",
             Named::Reviews => "workflow_reviews",
         }
     }
@@ -86,9 +92,10 @@ impl Named {
     pub fn right(self) -> Right {
         match self {
             Named::Help | Named::Tools | Named::Define => Right::Define,
-            Named::Start | Named::Cancel | Named::Deliver | Named::Retry | Named::Rerun => Right::Run,
+            Named::Start | Named::Cancel | Named::Deliver | Named::Retry | Named::Rerun | Named::Schedule => Right::Run,
             Named::Approve | Named::Deny => Right::Approve,
             Named::Diff
+            | Named::Simulate
             | Named::ListDefinitions
             | Named::Status
             | Named::Wait
@@ -127,6 +134,11 @@ impl Named {
             Named::Diff => {
                 ("Compare versions", "What changed between two versions of a workflow, or in a new definition.")
             }
+            Named::Simulate => (
+                "Try without calling",
+                "Dry run of a workflow or a definition: nothing is called. Results are made up unless given: \
+                 calls: {\"pay\": {\"body\": {\"id\": 7}}}, {\"error\": \"…\"} or \"timeout\"; answers: {\"ok\": \"deny\"}.",
+            ),
             Named::ListDefinitions => {
                 ("List workflows", "The workflows that can be started, with their input schemas.")
             }
@@ -159,6 +171,10 @@ impl Named {
             }
             Named::Rerun => ("Run again", "Start a new run with the input of another, or with a new input."),
             Named::Events => ("Read a run's log", "What happened to a run, oldest first."),
+            Named::Schedule => (
+                "Schedule runs",
+                "Add a cron schedule to a workflow, remove one, or (with neither) list them. It has this key's rights.",
+            ),
             Named::Reviews => (
                 "Read reviews",
                 "What became of versions that agents wrote: accepted, refused or still open, with the comment.",
@@ -172,7 +188,7 @@ impl Named {
         let changes = || ToolAnnotations::new().read_only(false).open_world(false);
         match self {
             Named::Define => changes().destructive(false).idempotent(true),
-            Named::Start | Named::Retry | Named::Rerun | Named::Deliver => {
+            Named::Start | Named::Retry | Named::Rerun | Named::Deliver | Named::Schedule => {
                 ToolAnnotations::new().read_only(false).destructive(true).idempotent(false).open_world(true)
             }
             Named::Approve | Named::Deny => changes().destructive(true).idempotent(false),
@@ -211,6 +227,20 @@ impl Named {
                 "from": {"type": "integer", "minimum": 1, "description": "Default: the version before `to`"},
                 "to": {"type": "integer", "minimum": 1, "description": "Default: the newest"},
                 "definition": {"type": ["object", "string"], "description": "Compared instead of `to`"},
+            }),
+            Named::Simulate => json!({
+                "workflow": {"type": "string"},
+                "definition": {"type": ["object", "string"], "description": "Instead of workflow"},
+                "input": input,
+                "calls": {"type": "object"},
+                "answers": {"type": "object"},
+            }),
+            Named::Schedule => json!({
+                "workflow": {"type": "string"},
+                "cron": {"type": "string", "description": "Such as 0 8 * * 1-5"},
+                "timezone": {"type": "string", "default": "UTC"},
+                "input": input,
+                "remove": {"type": "string", "description": "Id of a schedule"},
             }),
             Named::ListDefinitions => json!({
                 "query": {"type": "string", "description": "Part of the name"},
@@ -251,6 +281,7 @@ impl Named {
                 "step_id": {"type": "string", "description": "step_…; replaces run_id and step_name"},
                 "comment": {"type": "string"},
                 "data": {"description": "Data for the gate's form"},
+                "input": {"type": "object", "description": "Approve with changes: the whole changed input of a held call"},
                 "digest": {"type": "string", "description": "Digest of what was shown, from workflow_status"},
             }),
             Named::Deliver => json!({"run_id": run_id, "step_name": step, "body": {}}),
@@ -270,7 +301,7 @@ impl Named {
         };
         let required: &[&str] = match self {
             Named::Define => &["definition"],
-            Named::Start | Named::Diff => &["workflow"],
+            Named::Start | Named::Diff | Named::Schedule => &["workflow"],
             Named::Deliver => &["run_id", "step_name"],
             Named::Status
             | Named::Wait
@@ -281,6 +312,7 @@ impl Named {
             | Named::Events => &["run_id"],
             Named::Help
             | Named::Tools
+            | Named::Simulate
             | Named::ListDefinitions
             | Named::ListRuns
             | Named::Approve
@@ -308,6 +340,9 @@ impl Named {
             Named::ListRuns => page("runs"),
             Named::Events => page("events"),
             Named::Reviews => page("reviews"),
+            Named::Schedule => page("schedules"),
+            Named::Simulate => json!({"type": "object", "required": ["status", "path"], "properties": {
+                "status": {"type": "string"}, "path": {"type": "array"}, "made_up": {"type": "object"}}}),
             Named::StepResult => json!({"type": "object", "required": ["text", "total"], "properties": {
                 "text": {"type": "string"}, "total": {"type": "integer"}, "next": {"type": ["integer", "null"]}}}),
             Named::Start

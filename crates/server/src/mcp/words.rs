@@ -78,6 +78,7 @@ pub fn sentence(event: &Event) -> String {
         },
         "kept" => "a call arrived early and is kept".into(),
         "approved" => by("was approved"),
+        "changed" => by("the held call was changed"),
         "escalated" => "there was no answer in time: other approvers are asked".into(),
         "overridden" => by("its outcome was set"),
         "ended" => by(&format!("the run ended as {}{why}", text("status"))),

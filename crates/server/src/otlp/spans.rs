@@ -216,6 +216,7 @@ impl Collector {
             | LogFact::Skipped { .. }
             | LogFact::Kept { .. }
             | LogFact::Approved { .. }
+            | LogFact::Changed { .. }
             | LogFact::Escalated { .. }
             | LogFact::Overridden { .. }
             | LogFact::Retried { .. } => {}

@@ -127,7 +127,7 @@ fn decision(asks: &Approval, sent: &Sent) -> Result<Decision, Faults> {
         None => None,
     };
     let comment = sent.first("comment").map(str::trim).filter(|comment| !comment.is_empty()).map(str::to_string);
-    Ok(Decision { approve, comment, data, digest: sent.first("digest").map(str::to_string) })
+    Ok(Decision { approve, comment, data, digest: sent.first("digest").map(str::to_string), input: None })
 }
 
 fn wants_page(request: &Request) -> bool {

@@ -82,6 +82,9 @@ struct AnswerRequest {
     /// The data for the gate's form.
     #[schema(value_type = serde_json::Value)]
     data: Option<Value>,
+    /// The whole input of a held call, changed: it runs instead. Only to approve, where the policy allows changes.
+    #[schema(value_type = serde_json::Value)]
+    input: Option<Value>,
     /// Digest of what was shown by `GET …/approval`. Required if the gate was asked before, or if a call is held.
     digest: Option<String>,
 }
@@ -153,7 +156,8 @@ async fn decide(
     approve: bool,
     answer: AnswerRequest,
 ) -> Answer<Reply<Data<Run>>> {
-    let decision = Decision { approve, comment: answer.comment, data: answer.data, digest: answer.digest };
+    let AnswerRequest { comment, data, input, digest } = answer;
+    let decision = Decision { approve, comment, data, digest, input };
     let done = app.engine.gates(caller).answer(run, step, decision).await;
     after(app, caller, run, done).await
 }

@@ -50,6 +50,10 @@ pub struct ApprovalView {
     #[serde(default)]
     pub escalated: bool,
     pub created_by: String,
+    /// Who asked for the run, in words: the user, or an agent's key with its user and what its client calls itself.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub asked_by: String,
     #[schema(value_type = ApprovalKind)]
     pub kind: String,
     /// Whether you may answer it.
@@ -71,6 +75,12 @@ pub struct Question {
     /// Whether the user who started the run may answer.
     #[schema(required = false)]
     allow_self: bool,
+    /// Whether an approval may change the call.
+    #[schema(required = false)]
+    allow_changes: bool,
+    /// What the call was before approvers changed it, oldest first.
+    #[schema(required = false)]
+    changed: Vec<EarlierCall>,
     /// JSON Schema of the data to give with an approval.
     #[schema(value_type = Form, required = false)]
     form: Value,
@@ -101,6 +111,17 @@ pub struct Question {
     digest: String,
     #[schema(required = false)]
     asked_at: Instant,
+}
+
+/// A held call as it was before an approver changed it.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "describes a value that is passed on as it is")]
+pub struct EarlierCall {
+    /// Who changed it.
+    by: String,
+    #[schema(value_type = serde_json::Value)]
+    input: Value,
+    digest: String,
 }
 
 /// A call that an answer allows or leads to.
@@ -191,6 +212,7 @@ impl From<Approval> for ApprovalView {
             escalates_at: approval.escalates.map(Instant),
             escalated: approval.escalated,
             created_by: approval.created_by,
+            asked_by: approval.asked_by.to_string(),
             kind: if approval.verdict { "verdict" } else { "approval" }.into(),
             mine: approval.mine,
         }

@@ -36,6 +36,10 @@ pub struct PolicyRequest {
     /// Whether the user who started the run may approve.
     #[serde(default = "yes")]
     pub allow_self: bool,
+    /// Whether an approver may change the arguments of the call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub allow_changes: bool,
     /// An approval not given within this time counts as denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Length>,
@@ -65,6 +69,8 @@ pub struct PolicyView {
     pub approvers: Vec<String>,
     pub approvals: u32,
     pub allow_self: bool,
+    #[serde(default)]
+    pub allow_changes: bool,
     #[serde(default)]
     pub timeout: Option<Length>,
     #[serde(default)]
@@ -137,6 +143,7 @@ impl From<PolicyRequest> for NewPolicy {
             approvers: request.approvers,
             approvals: request.approvals,
             allow_self: request.allow_self,
+            allow_changes: request.allow_changes,
             timeout: request.timeout.map(|length| length.0),
             at_most_once: request.at_most_once.map(|unknown| match unknown {
                 UnknownName::Fail => UnknownOutcome::Fail,
@@ -167,6 +174,7 @@ impl From<Policy> for PolicyView {
             approvers: policy.approvers,
             approvals: policy.approvals,
             allow_self: policy.allow_self,
+            allow_changes: policy.allow_changes,
             timeout: policy.timeout.map(Length),
             at_most_once: policy.at_most_once.map(|unknown| match unknown {
                 UnknownOutcome::Fail => UnknownName::Fail,

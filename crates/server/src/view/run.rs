@@ -102,6 +102,10 @@ pub struct StartedBy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = StartedWith, required = false)]
     pub key: Option<StartedWith>,
+    /// What the MCP client calls itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub client: Option<String>,
     #[schema(value_type = StartedHow)]
     pub how: String,
     /// Id of the schedule.
@@ -123,8 +127,9 @@ pub struct StartedWith {
 
 impl From<engine::StartedBy> for StartedBy {
     fn from(by: engine::StartedBy) -> StartedBy {
-        let key = by.key.map(|key| StartedWith { id: key.id, name: key.name, agent: key.agent });
-        StartedBy { user: by.user, key, how: name_of(&by.how), schedule: by.schedule }
+        let engine::Starter { user, key, client } = by.starter;
+        let key = key.map(|key| StartedWith { id: key.id, name: key.name, agent: key.agent });
+        StartedBy { user, key, client, how: name_of(&by.how), schedule: by.schedule }
     }
 }
 
@@ -201,6 +206,10 @@ pub struct Step {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub is_omitted: bool,
+    /// An approver changed the held call: `input` is what it was made with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = ChangedCall, required = false)]
+    pub changed: Option<ChangedCall>,
     /// The lines that the step's code wrote with `console`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<LogLine>,
@@ -252,6 +261,16 @@ pub struct GivenApproval {
     pub comment: Option<String>,
     #[schema(value_type = serde_json::Value)]
     pub data: Value,
+}
+
+/// A held call that an approver changed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct ChangedCall {
+    pub by: String,
+    /// The input that the definition gave it.
+    #[schema(value_type = serde_json::Value)]
+    pub from: Value,
 }
 
 /// A line written by code.
@@ -371,6 +390,7 @@ impl Step {
             child_run_id: step.child_run,
             approvals: step.approvals.into_iter().filter_map(|said| serde_json::from_value(said).ok()).collect(),
             is_omitted: step.omitted,
+            changed: step.changed.map(|changed| ChangedCall { by: changed.by.to_string(), from: changed.from }),
             log: log(step.log),
             attempts: step.attempts.into_iter().map(attempt).collect(),
         };

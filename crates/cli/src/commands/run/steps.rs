@@ -130,6 +130,7 @@ impl Steps {
             | Fact::Started { .. }
             | Fact::Kept { .. }
             | Fact::Approved { .. }
+            | Fact::Changed { .. }
             | Fact::Escalated { .. }
             | Fact::Overridden { .. }
             | Fact::Retried { .. }

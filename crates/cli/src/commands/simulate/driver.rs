@@ -242,7 +242,7 @@ impl<'a> Driver<'a> {
                     None => self.calm || self.rng.percent(75),
                 };
                 let by = format!("person {}", self.rng.below(9)).into();
-                let answer = Answer { approve, by, comment: None, data: None, digest: None };
+                let answer = Answer { approve, by, comment: None, data: None, digest: None, input: None };
                 Some(Event::Answered { at, attempt, answer })
             }
             Move::Call(at) => {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use stepwell_core::definition::Definition;
 use stepwell_core::event::{Failure, Outcome};
 use stepwell_core::graph::Call;
+use stepwell_core::simulate::play::Evaluate;
 use stepwell_core::time::Millis;
 use stepwell_engine::{AccessedSecret, Actor, Checked, HostGuard, HostRules, Kinds, Principal, SecretAccess, StepCall};
 use stepwell_store::OrgId;
@@ -26,7 +27,12 @@ impl Code {
         Ok(Code { runtime, kinds })
     }
 
-    pub fn evaluate(&self, path: &str, input: Value, timeout: Millis, allow_hosts: &[String]) -> Outcome {
+    /// Evaluates the code of one definition.
+    pub fn of<'c>(&'c self, definition: &'c Definition) -> CodeOf<'c> {
+        CodeOf { code: self, definition }
+    }
+
+    fn evaluate(&self, path: &str, input: Value, timeout: Millis, allow_hosts: &[String]) -> Outcome {
         let call = StepCall {
             run: "run_test".into(),
             path: path.into(),
@@ -60,6 +66,18 @@ impl Code {
         let checked = Checked::new(definition.clone(), "");
         let input = Arc::new(input.clone());
         self.runtime.block_on(checked.check_input(&input)).map_err(|error| error.to_string())
+    }
+}
+
+/// The code of a definition, which may name hosts.
+pub struct CodeOf<'c> {
+    code: &'c Code,
+    definition: &'c Definition,
+}
+
+impl Evaluate for CodeOf<'_> {
+    fn evaluate(&self, path: &str, input: Value, timeout: Millis) -> Outcome {
+        self.code.evaluate(path, input, timeout, &self.definition.allow_hosts)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Compares a played case with what it expects. Each difference is a text that says what was expected and found.
 
-use super::case::{Expect, Series};
-use super::play::Played;
+use super::case::Expect;
 use serde_json::Value;
 use stepwell_core::diff::unified;
+use stepwell_core::simulate::play::Played;
+use stepwell_core::simulate::script::Series;
 
 /// All differences, the most telling first; empty if the case passes.
 pub fn judge(expect: &Expect, played: &Played) -> Vec<String> {

@@ -7,18 +7,21 @@ mod case;
 mod code;
 mod judge;
 mod junit;
-mod play;
 
 use super::Exit;
+use super::simulate::timeline;
 use crate::draw::plain;
 use crate::source::{gather, is_test};
 use anyhow::{Context, bail};
 use case::{Case, Suite};
 use code::Code;
-use play::Played;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::{Duration, Instant};
+use stepwell_core::simulate::play::{Otherwise, Play, Played};
+
+/// More than any test has; a case with more goes in circles.
+const MAX_EVENTS: u32 = 100_000;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -87,13 +90,23 @@ fn verdict(suite: &Suite, case: &Case, code: &Code) -> Verdict {
     let start = Instant::now();
     let (problems, run, timeline) = match code.check_input(&suite.definition, &case.input) {
         Ok(()) => {
-            let played: Played = play::play(&suite.definition, case, code);
-            (judge::judge(&case.expect, &played), played.json(), played.timeline)
+            let code = code.of(&suite.definition);
+            let (definition, script, otherwise) = (&suite.definition, &case.script(), Otherwise::Evaluate(&code));
+            let played = Play { definition, script, otherwise, max_events: MAX_EVENTS }.play();
+            let lines = played.log.iter().map(|(at, fact)| timeline::line(*at, fact)).collect();
+            (judge::judge(&case.expect, &played), run_of(&played), lines)
         }
         Err(refused) => (vec![format!("the input is refused: {refused}")], Value::Null, String::new()),
     };
     let (file, workflow) = (suite.file.clone(), suite.definition.name.clone());
     Verdict { file, workflow, case: case.name.clone(), problems, run, timeline, elapsed: start.elapsed() }
+}
+
+/// The run as JSON, for `--json`.
+fn run_of(played: &Played) -> Value {
+    let error = played.error.as_ref().map(|failure| json!({"code": failure.code, "message": failure.message}));
+    json!({"status": played.status, "output": played.output, "error": error, "path": played.path,
+           "took_ms": played.took.0})
 }
 
 fn show(verdict: &Verdict, args: &Args) -> anyhow::Result<()> {

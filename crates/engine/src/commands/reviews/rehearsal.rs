@@ -70,7 +70,7 @@ fn next_answer(world: &World<'_>, steps: &mut Vec<String>) -> Option<Event> {
     let attempt = state.attempt;
     Some(match state.phase {
         Phase::Gate => {
-            let answer = Answer { approve: true, by: someone(), comment: None, data: None, digest: None };
+            let answer = Answer { approve: true, by: someone(), comment: None, data: None, digest: None, input: None };
             Event::Answered { at, attempt, answer }
         }
         _ => Event::Delivered { at, body: Arc::new(Value::Null), truncated: false },

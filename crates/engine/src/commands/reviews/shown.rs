@@ -119,7 +119,7 @@ impl Reviews<'_> {
         Ok((text.ok_or_else(gone)?, base))
     }
 
-    async fn policies_on(&self, definition: &Definition) -> Result<Vec<String>, Error> {
+    pub(in crate::commands) async fn policies_on(&self, definition: &Definition) -> Result<Vec<String>, Error> {
         let policies = self.rooms.executor.policies(self.caller.org).await?;
         let mut found = Vec::new();
         for step in &definition.graph.steps {

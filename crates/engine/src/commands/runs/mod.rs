@@ -12,9 +12,10 @@ pub use bulk::BulkOutcome;
 pub use control::Retry;
 pub use payloads::{StepPage, StepQuery};
 pub use read::{EventPage, EventView, RunFilters, RunPage, RunQuery, RunSummary, page_size};
-pub use view::{AttemptView, How, ParentView, RunView, RunWarning, StartedBy, StartedWith, StepView};
+pub use view::{AttemptView, ChangedCall, How, ParentView, RunView, RunWarning, StartedBy, StartedWith, StepView};
 
 pub(in crate::commands) use read::{find, find_with_right, load};
+pub(in crate::commands) use view::starter;
 
 use super::change::run_audit;
 use super::definitions::{check, check_parts, store_for_test};
@@ -176,6 +177,7 @@ impl Runs<'_> {
             headers: None,
             query: None,
             by: self.caller.name.clone(),
+            client: self.caller.client.clone(),
             acts_as: self.caller.actor().to_string(),
             labels: Vec::new(),
             unique: None,

@@ -4,10 +4,9 @@ use super::super::Runs;
 use super::super::deleted::deleted_at;
 use super::payloads::{Opened, StepPage, StepQuery, open};
 use super::view::{ParentView, RunView, RunWarning, STATUSES, StepView, by_path, unread, view};
-use crate::access::{Caller, Grants, Key, Right};
+use crate::access::{Caller, Grants, Right};
 use crate::error::Error;
 use crate::notify;
-use crate::records::{Kept, body};
 use crate::rooms::Rooms;
 use crate::run::start::end_of;
 use crate::run::{Live, callbacks, drive, recovery, scheduled_for};
@@ -392,12 +391,7 @@ async fn read(rooms: &Rooms, id: RunId, run: &str) -> Result<(RunView, impl Fn(&
         view.workflow_deleted_at = deleted_at(rooms, live.org, &live.compiled.row.workflow).await?;
     }
     view.warnings = warnings(rooms, &live).await?;
-    if let Some(key) = &mut view.started_by.key
-        && let Some(record) = rooms.cluster.store.record(Key::KIND, &key.id).await?
-    {
-        let found: Key = body(&record)?;
-        (key.name, key.agent) = (Some(found.name), found.agent);
-    }
+    rooms.access.name_key(live.org, &mut view.started_by.starter).await?;
     add_children(rooms, &live, &mut view.tasks).await?;
     if !live.run.status.is_terminal()
         && let Some(quarantine) = recovery::quarantined(&rooms.runner, id).await?

@@ -1,6 +1,6 @@
 //! The view of a run for users and programs.
 
-use crate::access::Actor;
+use crate::access::Starter;
 use crate::run::{Live, Room, status};
 use crate::triggers::{SCHEDULE, WEBHOOK};
 use serde::Serialize;
@@ -80,23 +80,12 @@ pub struct RunView {
 /// Who or what started a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StartedBy {
-    pub user: String,
-    /// The API key that was used, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<StartedWith>,
+    #[serde(flatten)]
+    pub starter: Starter,
     pub how: How,
     /// The schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct StartedWith {
-    pub id: String,
-    /// Missing if the key was removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    pub agent: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -163,6 +152,9 @@ pub struct StepView {
     /// Who approved the call that a policy held, each as `{by, comment, data}`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Value>,
+    /// What an approver changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<ChangedCall>,
     /// Its log lines, each as `{level, text}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<Value>,
@@ -172,6 +164,14 @@ pub struct StepView {
     /// Oldest first; only if there were several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<AttemptView>,
+}
+
+/// A held call that an approver changed.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ChangedCall {
+    pub by: Arc<str>,
+    /// The input that the definition gave it.
+    pub from: Value,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -287,7 +287,12 @@ fn started_by(row: &RunRow, live: &Live) -> StartedBy {
         How::Request if header(WEBHOOK).is_some() => How::Webhook,
         how => how,
     };
-    StartedBy { how, schedule, ..started }
+    StartedBy { how, schedule, starter: starter(live) }
+}
+
+/// Who asked for a run. Its key has no name yet.
+pub fn starter(live: &Live) -> Starter {
+    Starter::of(&live.run.by, &live.acts_as, live.run.client.as_deref())
 }
 
 /// What the row says about the start of its run: not whether a schedule or a webhook made the request.
@@ -297,9 +302,7 @@ fn from_row(row: &RunRow) -> StartedBy {
         () if row.test => How::Test,
         () => How::Request,
     };
-    let key = Actor::parse(&row.acts_as).key;
-    let key = key.map(|id| StartedWith { id, name: None, agent: false });
-    StartedBy { user: row.by.clone(), key, how, schedule: None }
+    StartedBy { starter: Starter::of(&row.by, &row.acts_as, None), how, schedule: None }
 }
 
 /// The view of a run whose state or definition cannot be read.
@@ -378,6 +381,10 @@ fn step(live: &Live, path: String, kind: &'static str, state: &StepState, rows: 
         callback_url: None,
         child_run: None,
         approvals: said.collect(),
+        changed: state.more.as_ref().and_then(|more| {
+            let (by, first) = more.changed.as_ref()?;
+            Some(ChangedCall { by: by.clone(), from: value(*first).unwrap_or_default() })
+        }),
         log: state.output.and_then(|output| value(output.log?)),
         omitted: false,
         attempts,

@@ -107,7 +107,7 @@ fn outcomes(asks: &Approval, to: &mut String) {
 }
 
 fn facts(linked: &Linked, asks: &Approval, to: &mut String) {
-    let mut rows = vec![row("Who asks", &asks.created_by), row("You are", &linked.caller.name)];
+    let mut rows = vec![row("Who asks", &asks.asked_by.to_string()), row("You are", &linked.caller.name)];
     if asks.approvals > 1 {
         let given = asks.approved_by.len();
         let by = if given > 0 { format!(": {}", asks.approved_by.join(", ")) } else { String::new() };

@@ -1,29 +1,49 @@
-//! Plays one case: a run of the real planner on virtual time, in which calls and people do what the case says.
+//! Plays a script: a run of the real planner on virtual time, in which calls and people do what the script says.
 //!
 //! Nothing is random. Of what is due at the same instant, results and answers come before timers, in the order in which
 //! their steps were entered.
 
-use super::case::{Case, Fake, Given, Reply, Series, Word, keys, without_loops};
-use super::code::Code;
-use crate::commands::simulate::timeline;
-use serde_json::{Value, json};
+use super::made_up::made_up;
+use super::script::{self, Fake, Given, Reply, Script, Series, Word, keys, without_loops};
+use super::{EPOCH, World, someone};
+use crate::definition::Definition;
+use crate::event::{self, Answer, Event, Failure, Outcome, Verdict};
+use crate::fact::Fact;
+use crate::run::{At, Phase, StoredFact};
+use crate::time::{Millis, Time};
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use stepwell_core::definition::Definition;
-use stepwell_core::event::{Answer, Event, Failure, Outcome, Verdict};
-use stepwell_core::fact::Fact;
-use stepwell_core::graph::{Call, Kind};
-use stepwell_core::run::{At, Phase, StoredFact};
-use stepwell_core::simulate::{EPOCH, World, someone};
-use stepwell_core::time::{Millis, Time};
 
-/// More than any test has; a case with more goes in circles.
-const MAX_EVENTS: u32 = 100_000;
 /// The timeout of a call whose dialect gives none.
 const FALLBACK_TIMEOUT: Millis = Millis::from_secs(30);
 const SEED: u64 = 1;
 
-/// How the run of a case went.
+/// What happens at steps about which the script says nothing.
+#[derive(Clone, Copy)]
+pub enum Otherwise<'a> {
+    /// Code is evaluated; any other step ends the play.
+    Evaluate(&'a dyn Evaluate),
+    /// Calls succeed with a result that has the fields which later steps read, gates are approved, and what is waited
+    /// for arrives.
+    MakeUp,
+}
+
+/// Evaluates the code of a step.
+pub trait Evaluate {
+    fn evaluate(&self, path: &str, input: Value, timeout: Millis) -> Outcome;
+}
+
+/// What to play.
+pub struct Play<'a> {
+    pub definition: &'a Definition,
+    pub script: &'a Script,
+    pub otherwise: Otherwise<'a>,
+    /// A run with more events goes in circles.
+    pub max_events: u32,
+}
+
+/// How the run of a script went.
 pub struct Played {
     pub status: &'static str,
     pub output: Value,
@@ -35,8 +55,10 @@ pub struct Played {
     /// What each call was given, by path and by name.
     pub calls: BTreeMap<String, Vec<Value>>,
     pub took: Millis,
-    pub timeline: String,
-    /// What the case does not say, if the run could not go on without it.
+    pub log: Vec<(Time, StoredFact)>,
+    /// The steps whose results or answers were made up, by name.
+    pub made_up: BTreeMap<String, Value>,
+    /// What the script does not say, if the run could not go on without it.
     pub stuck: Option<String>,
 }
 
@@ -55,38 +77,46 @@ struct Planned {
     event: Option<Event>,
 }
 
-struct Play<'a> {
-    case: &'a Case,
+struct Stage<'a> {
+    play: &'a Play<'a>,
     world: World<'a>,
-    code: &'a Code,
-    allow: &'a Definition,
     planned: BTreeMap<Open, Planned>,
     /// How many results and answers were taken, by the key they are under.
     taken: HashMap<String, usize>,
     calls: BTreeMap<String, Vec<Value>>,
+    made_up: BTreeMap<String, Value>,
     order: u32,
 }
 
-pub fn play(definition: &Definition, case: &Case, code: &Code) -> Played {
-    let world = World::new(&definition.graph, SEED, definition.max_duration);
-    let (planned, taken, calls) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
-    let mut play = Play { case, world, code, allow: definition, planned, taken, calls, order: 0 };
-    let stuck = play.run().err();
-    play.ended(stuck)
+impl Play<'_> {
+    pub fn play(&self) -> Played {
+        let world = World::new(&self.definition.graph, SEED, self.definition.max_duration);
+        let mut stage = Stage {
+            play: self,
+            world,
+            planned: BTreeMap::new(),
+            taken: HashMap::new(),
+            calls: BTreeMap::new(),
+            made_up: BTreeMap::new(),
+            order: 0,
+        };
+        let stuck = stage.run().err();
+        stage.ended(stuck)
+    }
 }
 
-impl Play<'_> {
+impl Stage<'_> {
     fn run(&mut self) -> Result<(), String> {
-        let body = Arc::new(self.case.input.clone());
+        let body = Arc::new(self.play.script.input.clone());
         self.feed(Event::Triggered { body, headers: None, query: None, by: someone(), queued: false })?;
-        for _ in 0..MAX_EVENTS {
+        for _ in 0..self.play.max_events {
             if self.world.run.status.is_terminal() {
                 return Ok(());
             }
             self.plan()?;
             self.next()?;
         }
-        Err(format!("the run did not end within {MAX_EVENTS} events"))
+        Err(format!("the run did not end within {} events", self.play.max_events))
     }
 
     fn feed(&mut self, event: Event) -> Result<(), String> {
@@ -98,7 +128,7 @@ impl Play<'_> {
         };
         match fed {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(ignored)) => Err(format!("an event of the case changes nothing: {ignored}")),
+            Ok(Err(ignored)) => Err(format!("an event of the script changes nothing: {ignored}")),
             Err(broken) => Err(broken.to_string()),
         }
     }
@@ -121,7 +151,7 @@ impl Play<'_> {
         }
     }
 
-    /// Plans what the case says about every step that waits and for which nothing is planned yet.
+    /// Plans what the script says about every step that waits and for which nothing is planned yet.
     fn plan(&mut self) -> Result<(), String> {
         let open = self.open();
         self.planned.retain(|known, _| open.contains(known));
@@ -171,45 +201,63 @@ impl Play<'_> {
         let value = from[&key].nth(*nth).cloned();
         *nth += 1;
         let times = *nth;
-        value.map(Some).ok_or_else(|| format!("step {key:?} needs {what} {times}, but the case lists {}", times - 1))
+        value.map(Some).ok_or_else(|| format!("step {key:?} needs {what} {times}, but {} are listed", times - 1))
     }
 
-    /// The outcome of a call: what the case says or, for code, what the code does.
+    /// The outcome of a call: what the script says or, for code, what the code does.
     fn result(&mut self, at: At) -> Result<(Millis, Outcome), String> {
-        let case = self.case;
+        let script = self.play.script;
         self.note_call(at);
         let def = &self.world.graph.step(at.step).def;
         let timeout = def.timeout.unwrap_or(FALLBACK_TIMEOUT);
-        match self.take(at, &case.calls, "result")? {
+        match self.take(at, &script.calls, "result")? {
             Some(Fake::Result(outcome)) if outcome.after.0 < timeout => Ok((outcome.after.0, (*outcome).into())),
             Some(_) => Ok((timeout, Outcome::Failure { failure: Failure::timeout(timeout), reply: None })),
-            None if matches!(def.kind, Kind::Call { call: Call::Javascript, .. }) => {
-                let input = self.input(at);
-                Ok((Millis(0), self.code.evaluate(&self.path(at), input, timeout, &self.allow.allow_hosts)))
-            }
-            None => Err(self.missing(at, "makes a call", "calls", "{body: …}")),
+            None => match self.play.otherwise {
+                Otherwise::Evaluate(code) if def.kind.name() == "javascript" => {
+                    Ok((Millis(0), code.evaluate(&self.path(at), self.input(at), timeout)))
+                }
+                Otherwise::Evaluate(_) => Err(self.missing(at, "makes a call", "calls", "{body: …}")),
+                Otherwise::MakeUp => Ok((Millis(0), self.make_up(at))),
+            },
         }
     }
 
     fn child(&mut self, at: At) -> Result<Option<(Millis, Outcome)>, String> {
-        let case = self.case;
+        let script = self.play.script;
         self.note_call(at);
-        match self.take(at, &case.calls, "result")? {
-            Some(Fake::Result(outcome)) => Ok(Some((outcome.after.0, (*outcome).into()))),
-            Some(Fake::Timeout) => Ok(None),
-            None => Err(self.missing(at, "starts a child workflow", "calls", "{output: …}")),
+        match (self.take(at, &script.calls, "result")?, self.play.otherwise) {
+            (Some(Fake::Result(outcome)), _) => Ok(Some((outcome.after.0, (*outcome).into()))),
+            (Some(Fake::Timeout), _) => Ok(None),
+            (None, Otherwise::MakeUp) => Ok(Some((Millis(0), self.make_up(at)))),
+            (None, Otherwise::Evaluate(_)) => Err(self.missing(at, "starts a child workflow", "calls", "{output: …}")),
         }
     }
 
+    /// A successful call whose result has what later steps read of it.
+    fn make_up(&mut self, at: At) -> Outcome {
+        let body = self.note_made_up(at);
+        let reply = event::Reply { status_code: Some(200), ..event::Reply::body(body) };
+        Outcome::Success(reply)
+    }
+
+    fn note_made_up(&mut self, at: At) -> Value {
+        let body = made_up(self.world.graph, at.step);
+        let [_, name] = keys(&self.path(at));
+        self.made_up.insert(name, body.clone());
+        body
+    }
+
     fn answer(&mut self, at: At, attempt: u32) -> Result<(Millis, Option<Event>), String> {
-        let case = self.case;
+        let script = self.play.script;
         let phase = self.world.run.step(self.world.graph, at).map(|state| state.phase);
         let (waits, example) = match phase {
             Some(Phase::Webhook) => ("waits for a call", "{body: …}"),
             Some(Phase::Unsure) => ("does not know whether its call happened", "happened"),
             _ => ("asks for approval", "approve"),
         };
-        let given = match self.take(at, &case.answers, "answer")? {
+        let given = match self.take(at, &script.answers, "answer")? {
+            None if matches!(self.play.otherwise, Otherwise::MakeUp) => self.made_up_answer(at, phase),
             None => return Err(self.missing(at, waits, "answers", example)),
             Some(Reply::Timeout) => return Ok((Millis(0), None)),
             Some(Reply::Given(given)) => *given,
@@ -234,16 +282,30 @@ impl Play<'_> {
         Ok((after, Some(event)))
     }
 
-    /// People whom the case does not name are all different, so that several of them can approve.
+    fn made_up_answer(&mut self, at: At, phase: Option<Phase>) -> Given {
+        let answer = match phase {
+            Some(Phase::Webhook) => return Given { body: self.note_made_up(at), ..Given::default() },
+            Some(Phase::Unsure) => Word::Happened,
+            _ => Word::Approve,
+        };
+        let form = made_up(self.world.graph, at.step).get("data").cloned();
+        Given { answer: Some(answer), form, ..Given::default() }
+    }
+
+    /// People whom the script does not name are all different, so that several of them can approve.
     fn decide(&self, at: At, attempt: u32, given: Given, approve: bool) -> Event {
         let by = given.by.unwrap_or_else(|| format!("person {}", self.order + 1)).into();
         let comment = given.comment.map(Into::into);
-        Event::Answered { at, attempt, answer: Answer { approve, by, comment, data: given.form, digest: None } }
+        Event::Answered {
+            at,
+            attempt,
+            answer: Answer { approve, by, comment, data: given.form, digest: None, input: None },
+        }
     }
 
     fn missing(&self, at: At, does: &str, field: &str, example: &str) -> String {
         let step = without_loops(&self.path(at));
-        format!("step {step:?} {does}, but the case says nothing about it; add {field}: {{{step}: {example}}}")
+        format!("step {step:?} {does}, but nothing is given for it; add {field}: {{{step}: {example}}}")
     }
 
     fn input(&self, at: At) -> Value {
@@ -263,9 +325,8 @@ impl Play<'_> {
 
     fn ended(self, stuck: Option<String>) -> Played {
         let (run, graph) = (&self.world.run, self.world.graph);
-        let (mut path, mut steps, mut lines) = (Vec::new(), BTreeMap::new(), String::new());
-        for (now, fact) in &self.world.log {
-            lines.push_str(&timeline::line(*now, fact));
+        let (mut path, mut steps) = (Vec::new(), BTreeMap::new());
+        for (_, fact) in &self.world.log {
             if let Some(step) = entered(fact) {
                 path.push(without_loops(step));
             }
@@ -287,8 +348,9 @@ impl Play<'_> {
             steps,
             calls: self.calls,
             took: self.world.now.since(EPOCH),
-            timeline: lines,
+            made_up: self.made_up,
             stuck,
+            log: self.world.log,
         }
     }
 }
@@ -308,14 +370,10 @@ fn is_loop(path: &str) -> bool {
     path.rsplit("].").next().is_some_and(|name| name.starts_with("loop:"))
 }
 
-impl From<super::case::Outcome> for Outcome {
-    fn from(given: super::case::Outcome) -> Outcome {
+impl From<script::Outcome> for Outcome {
+    fn from(given: script::Outcome) -> Outcome {
         let headers = given.headers.map(Arc::new);
-        let reply = || stepwell_core::event::Reply {
-            status_code: given.status,
-            headers,
-            ..stepwell_core::event::Reply::body(given.body)
-        };
+        let reply = || event::Reply { status_code: given.status, headers, ..event::Reply::body(given.body) };
         let failure = match (&given.error, given.status) {
             (Some(fails), _) => {
                 let message = if fails.message.is_empty() { fails.code.clone() } else { fails.message.clone() };
@@ -330,14 +388,5 @@ impl From<super::case::Outcome> for Outcome {
             (None, _) => return Outcome::Success(reply()),
         };
         Outcome::Failure { failure, reply: given.status.is_some().then(reply) }
-    }
-}
-
-/// The run as JSON, for `--json`.
-impl Played {
-    pub fn json(&self) -> Value {
-        let error = self.error.as_ref().map(|failure| json!({"code": failure.code, "message": failure.message}));
-        json!({"status": self.status, "output": self.output, "error": error, "path": self.path,
-               "took_ms": self.took.0})
     }
 }
