@@ -3,11 +3,11 @@
 
 use crate::agent::Agent;
 use crate::harness::{Installation, Server, eventually};
-use crate::outside::listen;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use stepwell_testing::listen;
 
 const BEGIN: &str = "<!-- session -->\n```text\n";
 const END: &str = "```\n<!-- /session -->";

@@ -11,7 +11,7 @@ use super::runs::{find, load, starter};
 use super::steps::step_named;
 use crate::access::{Right, Starter};
 use crate::error::Error;
-use crate::execute::{Effect, denied, subjects};
+use crate::execute::denial;
 use crate::notify;
 use crate::run::links;
 use crate::run::{Live, Message};
@@ -156,10 +156,8 @@ impl Gates<'_> {
                 return Err(invalid("input", &missing.message));
             }
         }
-        let subjects = subjects(kind, input);
-        let policies = self.rooms.executor.policies(live.org).await?;
-        if let Some(policy) = policies.on(&subjects).into_iter().find(|policy| policy.effect == Effect::Deny) {
-            return Err(Error::Refused(denied(policy, &subjects).message.to_string()));
+        if let Some(denied) = denial(&self.rooms.executor, live, kind, input).await? {
+            return Err(Error::Refused(denied.message.to_string()));
         }
         let version = |input: &Value| {
             let shown = input.to_string().len() <= MAX_AUDITED;

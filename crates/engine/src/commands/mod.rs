@@ -48,7 +48,7 @@ pub use queries::NewQuery;
 pub use reviews::{ReviewView, Reviewing, StepChanges, Uses};
 pub use runs::{
     AttemptView, BulkOutcome, ChangedCall, EventPage, EventView, How, ParentView, Retry, RunFilters, RunPage, RunQuery,
-    RunSummary, RunView, RunWarning, StartedBy, StartedWith, StepPage, StepQuery, StepView, Trigger, When, page_size,
+    RunSummary, RunView, RunWarning, StartedBy, StepPage, StepQuery, StepView, Trigger, When, page_size,
 };
 pub use schedules::ScheduleView;
 pub use secrets::{NewSecret, Rotated};

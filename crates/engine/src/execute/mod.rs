@@ -30,7 +30,7 @@ mod trial;
 pub use abandon::{Abandoned, is_abandoned};
 pub use conditions::Condition;
 pub use dispatch::claim;
-pub use permit::denied;
+pub use permit::denial;
 pub use policies::{
     AGENTS_UNREVIEWED, Effect, MAX_POLICIES, Mode, Policies, Policy, Rate, SUBJECT_KINDS, UNREVIEWED, UnknownOutcome,
     subjects,

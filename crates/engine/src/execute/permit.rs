@@ -3,6 +3,7 @@
 
 use super::Executor;
 use super::conditions::{CallFacts, Who, args};
+use super::dispatch::principal;
 use super::policies::{Effect, Match, Policy, Subject, subjects};
 use super::policy_log::{Sample, Verdict, shown_args};
 use super::rate_limit::RateLimit;
@@ -190,6 +191,17 @@ pub async fn permit(
         return Err(Stop::Later { due, why: Deferral::RateLimit, note: request.note.cloned() });
     }
     Ok(subjects.iter().find(|subject| subject.kind == "host").map(|host| (&*host.name).into()))
+}
+
+/// The failure of a call of this run that a policy denies, whatever its approvals. Secrets are not filled in.
+pub async fn denial(executor: &Executor, live: &Live, kind: &str, input: &Value) -> Result<Option<Failure>, Error> {
+    let policies = executor.policies(live.org).await?;
+    let subjects = subjects(kind, input);
+    let who = who(executor, &principal(live), &live.origin()).await?;
+    let facts = CallFacts::new(&who, &subjects, args(kind, input), executor.cluster.clock.now());
+    let (matching, _) = policies.matching(&subjects, &facts);
+    let deny = matching.first().filter(|matched| matched.policy.effect == Effect::Deny);
+    Ok(deny.map(|matched| denied(matched, &subjects)))
 }
 
 /// The unreviewed workflow that a call with side effects is made for.

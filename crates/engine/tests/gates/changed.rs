@@ -36,7 +36,7 @@ async fn the_changed_call_is_what_runs_and_both_versions_are_kept() {
     assert_eq!(step.input.as_ref().unwrap()["args"]["sum"], 90);
     // The original request and the changed one are both in the log, and so is the change in the audit trail.
     let events = harness.engine.runs(&harness.admin).events(&run, 0, 100).await.unwrap();
-    let kinds: Vec<&str> = events.iter().filter_map(|event| event.fact["type"].as_str()).collect();
+    let kinds: Vec<&str> = events.events.iter().filter_map(|event| event.fact["type"].as_str()).collect();
     let at = |kind: &str| kinds.iter().position(|is| *is == kind).unwrap_or_else(|| panic!("{kind}: {kinds:?}"));
     assert!(at("held") < at("changed") && at("changed") < at("approved"), "{kinds:?}");
     let query =

@@ -78,7 +78,7 @@ async fn nothing_that_a_run_was_given_or_gave_back_is_left_when_it_is_erased() {
         approve: true,
         comment: Some("MARKER-4".into()),
         data: Some(json!({"y": "MARKER-5"})),
-        digest: None,
+        ..Decision::default()
     };
     harness.engine.gates(&harness.admin).answer(&run, "gate", decision).await.unwrap();
     assert_eq!(harness.ended(&run).await.status, "completed");

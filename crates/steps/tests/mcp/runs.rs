@@ -78,8 +78,8 @@ async fn a_question_becomes_an_approval_whose_answer_another_process_uses() {
     node.stop().await;
 
     let node = Node::start(store, vec![bad(&[])]).await;
-    let accept =
-        |data: Value| Decision { approve: true, comment: None, data: Some(data), digest: approval.digest.clone() };
+    let digest = || approval.digest.clone();
+    let accept = |data: Value| Decision { approve: true, data: Some(data), digest: digest(), ..Decision::default() };
     let wrong = node.engine.gates(&ada()).answer(&run, "paint", accept(json!({"colour": 1}))).await;
     assert!(wrong.is_err(), "{wrong:?}");
     node.engine.gates(&ada()).answer(&run, "paint", accept(json!({"color": "blue"}))).await.unwrap();
@@ -96,7 +96,7 @@ async fn denying_a_question_cancels_the_run() {
     let document = json!({"name": "asks", "tasks": {"paint": {"tool": "bad__ask", "args": {}}}});
     let run = node.run(document, json!({})).await;
     let digest = node.asked().await.digest;
-    let no = Decision { approve: false, comment: None, data: None, digest };
+    let no = Decision { digest, ..Decision::default() };
     node.engine.gates(&ada()).answer(&run, "paint", no).await.unwrap();
     assert_eq!(node.ended(&run).await.status, "cancelled");
     told(&log, "decline ask kept by the client").await;

@@ -12,7 +12,7 @@ pub use bulk::BulkOutcome;
 pub use control::Retry;
 pub use payloads::{StepPage, StepQuery};
 pub use read::{EventPage, EventView, RunFilters, RunPage, RunQuery, RunSummary, page_size};
-pub use view::{AttemptView, ChangedCall, How, ParentView, RunView, RunWarning, StartedBy, StartedWith, StepView};
+pub use view::{AttemptView, ChangedCall, How, ParentView, RunView, RunWarning, StartedBy, StepView};
 
 pub(in crate::commands) use read::{find, find_with_right, load};
 pub(in crate::commands) use view::starter;
