@@ -4,7 +4,7 @@
 //! would, so that a crash can be simulated at any instant: the state in memory is discarded and rebuilt from what was
 //! written.
 
-mod made_up;
+pub mod made_up;
 pub mod play;
 pub mod script;
 

@@ -41,6 +41,14 @@ export interface AskedCall {
   workflow?: string;
 }
 
+/** A held call as it was before an approver changed it. */
+export interface EarlierCall {
+  /** Who changed it. */
+  by: string;
+  digest: string;
+  input: any;
+}
+
 /** A JSON Schema, usually of an object whose properties are the fields of a form. */
 export interface Form {
   description?: string;
@@ -55,6 +63,8 @@ export type OnTimeout = "approve" | "deny";
 
 /** What a gate or a held call asks. Of a verdict: the input of the call, with fields of its own. */
 export interface Question {
+  /** Whether an approval may change the call. */
+  allow_changes?: boolean;
   /** Whether the user who started the run may answer. */
   allow_self?: boolean;
   /** Users or roles who may answer; if there are none, everyone with the right. */
@@ -62,6 +72,8 @@ export interface Question {
   asked_at?: Instant;
   /** The calls that an approval allows. */
   calls?: AskedCall[];
+  /** What the call was before approvers changed it, oldest first. */
+  changed?: EarlierCall[];
   digest?: string;
   /** Users or roles who may answer as well once it has escalated. */
   escalate_to?: string[];
@@ -92,6 +104,8 @@ export interface Approval {
   approvals?: number;
   /** Who has approved so far, if several approvals are required. */
   approved_by?: string[];
+  /** Who asked for the run, in words: the user, or an agent's key with its user and what its client calls itself. */
+  asked_by: string;
   /**
    * The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
    * denial (`on_denial`).
@@ -146,6 +160,8 @@ export interface StartedWith {
 
 /** Who or what started a run. */
 export interface StartedBy {
+  /** What the MCP client calls itself. */
+  client?: string;
   how: StartedHow;
   /** The API key that was used, if any. */
   key?: StartedWith;
@@ -216,6 +232,13 @@ export interface Attempt {
   status_code?: number;
 }
 
+/** A held call that an approver changed. */
+export interface ChangedCall {
+  by?: string;
+  /** The input that the definition gave it. */
+  from?: any;
+}
+
 /** Status of a step. */
 export type StepStatus =
   | "pending"
@@ -238,6 +261,8 @@ export interface Step {
   attempts?: Attempt[];
   /** The URL that ends its wait; only for callers who may deliver. */
   callback_url?: string;
+  /** An approver changed the held call: `input` is what it was made with. */
+  changed?: ChangedCall;
   /** The run that its last attempt started. */
   child_run_id?: string;
   duration_ms?: number | null;
@@ -248,6 +273,11 @@ export interface Step {
   /** For `POST /api/v1/steps/{id}/ready`. */
   id: string;
   input?: any;
+  /**
+   * Its input, output, log and the results of its attempts are left out, because the answer would be too large: `GET
+   * /runs/{run}/steps` has them.
+   */
+  is_omitted?: boolean;
   /** The output was longer than 256 KB and is stored truncated. */
   is_truncated?: boolean;
   kind: StepKind;
@@ -413,6 +443,7 @@ export interface CreatedEvent {
   /** Number of a payload */
   query?: number;
   by: string;
+  client?: string;
   seed: number;
   max_duration_ms: number;
 }
@@ -633,6 +664,21 @@ export interface ApprovedEvent {
   answer: number;
 }
 
+/** An approver changed a held call; the request is a new one */
+export interface ChangedEvent {
+  run_id: string;
+  workflow?: string;
+  version: number;
+  at: Instant;
+  type: "changed";
+  step: string;
+  by: string;
+  /** Number of a payload */
+  ask: number;
+  /** Number of a payload */
+  input: number;
+}
+
 /** The gate asks further people */
 export interface EscalatedEvent {
   run_id: string;
@@ -733,6 +779,7 @@ export type Event =
   | SkippedEvent
   | KeptEvent
   | ApprovedEvent
+  | ChangedEvent
   | EscalatedEvent
   | OverriddenEvent
   | EndedEvent

@@ -439,6 +439,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/policies/{policy}/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a policy in the mode `log` would have stopped since it was set */
+        get: operations["getPolicyLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/policy-tests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Try policies on the calls of past runs; changes nothing */
+        post: operations["testPolicies"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/preferences": {
         parameters: {
             query?: never;
@@ -656,7 +690,8 @@ export interface paths {
         };
         /**
          * A run with its steps, and what it waits for
-         * @description Of a run with more than 1,000 steps, `tasks` has the first: `GET /runs/{run}/steps` has them in pages.
+         * @description Of a run with more than 1,000 steps, `tasks` has the first. Inputs and outputs of steps beyond 4 MB in all are left
+         *     out, and `is_omitted` says so. `GET /runs/{run}/steps` has all of them in pages.
          */
         get: operations["getRun"];
         put?: never;
@@ -709,7 +744,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The log of a run, in order */
+        /**
+         * The log of a run, in order
+         * @description `limit` counts commits, which may have several events. A page ends early if its events are many.
+         */
         get: operations["listRunEvents"];
         put?: never;
         post?: never;
@@ -819,7 +857,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The steps of a run in the order of the definition, in pages */
+        /**
+         * The steps of a run in the order of the definition, in pages
+         * @description A page ends early if the inputs and outputs of its steps are more than 4 MB.
+         */
         get: operations["listSteps"];
         put?: never;
         post?: never;
@@ -1694,6 +1735,8 @@ export interface components {
              * @default null
              */
             digest: string | null;
+            /** @description The whole input of a held call, changed: it runs instead. Only to approve, where the policy allows changes. */
+            input?: unknown;
         };
         /**
          * @description An approval, or a verdict on a call that may have happened.
@@ -1741,6 +1784,8 @@ export interface components {
             approvals?: number;
             /** @description Who has approved so far, if several approvals are required. */
             approved_by?: string[];
+            /** @description Who asked for the run, in words: the user, or an agent's key with its user and what its client calls itself. */
+            asked_by: string;
             /**
              * @description The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
              *     denial (`on_denial`).
@@ -1903,6 +1948,13 @@ export interface components {
          * @enum {string}
          */
         CatchUp: "none" | "last" | "all";
+        /** @description A held call that an approver changed. */
+        ChangedCall: {
+            /** @default  */
+            by: string;
+            /** @description The input that the definition gave it. */
+            from?: unknown;
+        };
         /** @description A channel, without its credentials. */
         Channel: {
             created_at: components["schemas"]["Instant"];
@@ -2020,6 +2072,14 @@ export interface components {
             data: components["schemas"]["Organisation"];
         };
         /** @description A response: the result is in `data`. */
+        Data_PolicyLog: {
+            data: components["schemas"]["PolicyLog"];
+        };
+        /** @description A response: the result is in `data`. */
+        Data_PolicyTest: {
+            data: components["schemas"]["PolicyTest"];
+        };
+        /** @description A response: the result is in `data`. */
         Data_Policy: {
             data: components["schemas"]["Policy"];
         };
@@ -2119,6 +2179,13 @@ export interface components {
          * @enum {string}
          */
         Dialect: "tasks" | "flow" | "graph";
+        /** @description A held call as it was before an approver changed it. */
+        EarlierCall: {
+            /** @description Who changed it. */
+            by: string;
+            digest: string;
+            input: unknown;
+        };
         /** @description A deleted workflow whose name another one has now. */
         EarlierWorkflow: {
             deleted_at: components["schemas"]["Instant"];
@@ -2133,7 +2200,7 @@ export interface components {
             message: string;
         };
         /** @description One fact of a run's log */
-        Event: components["schemas"]["CreatedEvent"] | components["schemas"]["ScheduledEvent"] | components["schemas"]["DueEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"];
+        Event: components["schemas"]["CreatedEvent"] | components["schemas"]["ScheduledEvent"] | components["schemas"]["DueEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["ChangedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"];
         /** @description One error, its location, and how to fix it. */
         Fault: {
             code?: string | null;
@@ -2416,6 +2483,11 @@ export interface components {
             until?: components["schemas"]["Instant"] | null;
             workflow: string;
         };
+        /**
+         * @description Whether a policy has an effect. With `log`, what it would do is only counted.
+         * @enum {string}
+         */
+        PolicyMode: "enforce" | "log";
         /** @description Which settings are required depends on the medium. */
         NewChannelRequest: {
             /** @description All events if omitted. */
@@ -2688,8 +2760,40 @@ export interface components {
             /** @default null */
             plan: string | null;
         };
+        PolicyCounts: {
+            /**
+             * Format: int64
+             * @description Calls that it matches and lets through.
+             */
+            allowed: number;
+            /**
+             * Format: int64
+             * @description Calls over the rate.
+             */
+            delayed: number;
+            /** Format: int64 */
+            denied: number;
+            /**
+             * Format: int64
+             * @description Calls that would have waited for an approval.
+             */
+            held: number;
+            /**
+             * Format: int64
+             * @description Calls on which its condition could not be decided, so that it counted as met.
+             */
+            undecided: number;
+        };
+        /** @description What a policy in the mode `log` would have done since it was set. */
+        PolicyLog: {
+            counts: components["schemas"]["PolicyCounts"];
+            /** @description The newest calls that it would have stopped, newest first; at most 20. */
+            samples: components["schemas"]["PolicySample"][];
+        };
         /** @description An organisation's rule for calls. Applies regardless of the workflow. */
         PolicyRequest: {
+            /** @description Whether an approver may change the arguments of the call. */
+            allow_changes?: boolean;
             /** @description Whether the user who started the run may approve. */
             allow_self?: boolean;
             /**
@@ -2709,12 +2813,64 @@ export interface components {
             effect: components["schemas"]["PolicyEffect"];
             /** @description Calls that it does not apply to, in the same form. */
             except?: string[];
+            mode?: components["schemas"]["PolicyMode"];
             rate?: components["schemas"]["Rate"];
             /** @description Explanation for the people it stops. */
             reason?: string | null;
             timeout?: components["schemas"]["Length"] | null;
+            /**
+             * @description A condition that the call must meet, over `args`, `caller`, `time`, `workflow`, `reviewed`, `tool`, `host` and
+             *     `connection`: `args.amount > 500 && caller.agent`. If it cannot be decided, it counts as met.
+             */
+            when?: string | null;
         };
+        /** @description A call that a policy stops. */
+        PolicySample: {
+            /** @description The arguments as JSON, without secrets, cut off after 1,000 bytes. */
+            args: string;
+            at: components["schemas"]["Instant"];
+            /** @description What is called: `tool pay`. */
+            call: string;
+            run?: string | null;
+            step?: string | null;
+            /** @description Why the condition could not be decided. */
+            undecided?: string | null;
+            /** @description The user who started the run. */
+            user?: string | null;
+            verdict: components["schemas"]["PolicyVerdict"];
+            workflow?: string | null;
+        };
+        /** @description Policies to try on the calls of past runs. */
+        PolicyTestRequest: {
+            /** @description The policies by name; by default those that are set. */
+            policies?: {
+                [key: string]: components["schemas"]["PolicyRequest"];
+            };
+            /** @description How far back the runs were created: 7d by default, at most 90d. */
+            since?: components["schemas"]["Length"];
+        };
+        /** @description What policies would have done with past calls. */
+        PolicyTest: {
+            /** Format: int64 */
+            calls: number;
+            /** @description What all policies together would have done: each call counts once, with the strongest effect. */
+            counts: components["schemas"]["PolicyCounts"];
+            /**
+             * Format: int64
+             * @description Runs whose payloads were erased: their calls are not known.
+             */
+            erased: number;
+            /** @description False if there are more runs or calls than one test looks at: the newest 2,000 and 20,000. */
+            is_complete: boolean;
+            policies: components["schemas"]["TriedPolicy"][];
+            /** Format: int64 */
+            runs: number;
+            since: components["schemas"]["Instant"];
+        };
+        /** @enum {string} */
+        PolicyVerdict: "denied" | "held" | "delayed" | "allowed";
         Policy: {
+            allow_changes?: boolean;
             allow_self: boolean;
             /** Format: int32 */
             approvals: number;
@@ -2725,10 +2881,12 @@ export interface components {
             created_by: string;
             effect: components["schemas"]["PolicyEffect"];
             except?: string[];
+            mode?: components["schemas"]["PolicyMode"];
             name: string;
             rate?: components["schemas"]["Rate"] | null;
             reason?: string | null;
             timeout?: components["schemas"]["Length"] | null;
+            when?: string | null;
         };
         /** @description Which events you are notified of, and where. Only the given fields are changed. */
         Preferences: {
@@ -2799,6 +2957,8 @@ export interface components {
         };
         /** @description What a gate or a held call asks. Of a verdict: the input of the call, with fields of its own. */
         Question: {
+            /** @description Whether an approval may change the call. */
+            allow_changes?: boolean;
             /** @description Whether the user who started the run may answer. */
             allow_self?: boolean;
             /** @description Users or roles who may answer; if there are none, everyone with the right. */
@@ -2806,6 +2966,8 @@ export interface components {
             asked_at?: components["schemas"]["Instant"];
             /** @description The calls that an approval allows. */
             calls?: components["schemas"]["AskedCall"][];
+            /** @description What the call was before approvers changed it, oldest first. */
+            changed?: components["schemas"]["EarlierCall"][];
             digest?: string;
             /** @description Users or roles who may answer as well once it has escalated. */
             escalate_to?: string[];
@@ -3242,7 +3404,7 @@ export interface components {
              */
             version: number;
         };
-        /** @description A run in which every call succeeds without a result and every gate is approved. */
+        /** @description A run in which calls succeed with made-up results and gates are approved. */
         Simulation: {
             error?: string | null;
             /** @description How it ended. */
@@ -3257,6 +3419,8 @@ export interface components {
         SkippedTime: "run" | "skip";
         /** @description Who or what started a run. */
         StartedBy: {
+            /** @description What the MCP client calls itself. */
+            client?: string;
             how: components["schemas"]["StartedHow"];
             /** @description The API key that was used, if any. */
             key?: components["schemas"]["StartedWith"];
@@ -3308,6 +3472,8 @@ export interface components {
             attempts?: components["schemas"]["Attempt"][];
             /** @description The URL that ends its wait; only for callers who may deliver. */
             callback_url?: string;
+            /** @description An approver changed the held call: `input` is what it was made with. */
+            changed?: components["schemas"]["ChangedCall"];
             /** @description The run that its last attempt started. */
             child_run_id?: string;
             /** Format: int64 */
@@ -3321,6 +3487,11 @@ export interface components {
             /** @description For `POST /api/v1/steps/{id}/ready`. */
             id: string;
             input?: unknown;
+            /**
+             * @description Its input, output, log and the results of its attempts are left out, because the answer would be too large:
+             *     `GET /runs/{run}/steps` has them.
+             */
+            is_omitted?: boolean;
             /** @description The output was longer than 256 KB and is stored truncated. */
             is_truncated?: boolean;
             kind: components["schemas"]["StepKind"];
@@ -3381,6 +3552,12 @@ export interface components {
          * @enum {string}
          */
         Topic: "gate_opened" | "gate_escalated" | "gate_answered" | "gate_expired" | "run_failed";
+        TriedPolicy: {
+            counts: components["schemas"]["PolicyCounts"];
+            name: string;
+            /** @description The newest calls that it would have stopped, newest first; at most 20. */
+            samples: components["schemas"]["PolicySample"][];
+        };
         /**
          * @description How a workflow is started.
          * @enum {string}
@@ -3650,6 +3827,7 @@ export interface components {
              */
             query?: number;
             by: string;
+            client?: string;
             /** Format: int64 */
             seed: number;
             /** Format: int64 */
@@ -3931,6 +4109,31 @@ export interface components {
              */
             answer: number;
         };
+        /** @description An approver changed a held call; the request is a new one */
+        ChangedEvent: {
+            run_id: string;
+            workflow?: string;
+            /** Format: int64 */
+            version: number;
+            at: components["schemas"]["Instant"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "changed";
+            step: string;
+            by: string;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            ask: number;
+            /**
+             * Format: int64
+             * @description Number of a payload
+             */
+            input: number;
+        };
         /** @description The gate asks further people */
         EscalatedEvent: {
             run_id: string;
@@ -4085,7 +4288,7 @@ export interface components {
          * @description Type of an event
          * @enum {string}
          */
-        EventType: "created" | "scheduled" | "due" | "started" | "entered" | "retrying" | "again" | "held" | "unsure" | "opened" | "closed" | "finished" | "skipped" | "kept" | "approved" | "escalated" | "overridden" | "ended" | "retried" | "adopted";
+        EventType: "created" | "scheduled" | "due" | "started" | "entered" | "retrying" | "again" | "held" | "unsure" | "opened" | "closed" | "finished" | "skipped" | "kept" | "approved" | "changed" | "escalated" | "overridden" | "ended" | "retried" | "adopted";
         /** @enum {string} */
         WaitKind: "executor" | "sleep" | "webhook" | "gate" | "child" | "scope";
         /** @enum {string} */
@@ -4097,12 +4300,12 @@ export interface components {
         /** @enum {string} */
         FailureKind: "error" | "network" | "timeout";
         /** @description An event of a stream: a fact, or the end of the run */
-        StreamEvent: components["schemas"]["CreatedEvent"] | components["schemas"]["ScheduledEvent"] | components["schemas"]["DueEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"] | components["schemas"]["StreamEndEvent"];
+        StreamEvent: components["schemas"]["CreatedEvent"] | components["schemas"]["ScheduledEvent"] | components["schemas"]["DueEvent"] | components["schemas"]["StartedEvent"] | components["schemas"]["EnteredEvent"] | components["schemas"]["RetryingEvent"] | components["schemas"]["AgainEvent"] | components["schemas"]["HeldEvent"] | components["schemas"]["UnsureEvent"] | components["schemas"]["OpenedEvent"] | components["schemas"]["ClosedEvent"] | components["schemas"]["FinishedEvent"] | components["schemas"]["SkippedEvent"] | components["schemas"]["KeptEvent"] | components["schemas"]["ApprovedEvent"] | components["schemas"]["ChangedEvent"] | components["schemas"]["EscalatedEvent"] | components["schemas"]["OverriddenEvent"] | components["schemas"]["EndedEvent"] | components["schemas"]["RetriedEvent"] | components["schemas"]["AdoptedEvent"] | components["schemas"]["StreamEndEvent"];
         /**
          * @description Stable code of an error. New codes may be added.
          * @enum {string}
          */
-        ProblemCode: "bad-request" | "invalid-json" | "not-text" | "body-too-deep" | "not-a-websocket" | "unauthorised" | "forbidden" | "refused" | "cross-origin" | "plan-limit" | "not-found" | "method-not-allowed" | "request-timeout" | "exists" | "not-now" | "changed-meanwhile" | "idempotency-key-reused" | "workflow-disabled" | "run-finished" | "step-finished" | "not-waiting" | "stale-attempt" | "other-digest" | "repeated" | "not-started" | "nothing-to-retry" | "other-dialect" | "unknown-step" | "body-too-large" | "too-many-values" | "content-encoding" | "unknown-host" | "invalid-definition" | "invalid-input" | "rate-limited" | "concurrency-limit" | "broken" | "internal" | "unavailable" | "not-ready" | "busy" | "not-startable" | "too-many-streams" | "invalid-message" | "unknown-event" | "too-many-joined" | "not-shown";
+        ProblemCode: "bad-request" | "invalid-json" | "not-text" | "body-too-deep" | "not-a-websocket" | "unauthorised" | "forbidden" | "refused" | "cross-origin" | "plan-limit" | "not-found" | "method-not-allowed" | "request-timeout" | "exists" | "not-now" | "changed-meanwhile" | "idempotency-key-reused" | "workflow-disabled" | "run-finished" | "step-finished" | "not-waiting" | "stale-attempt" | "change-not-allowed" | "other-digest" | "repeated" | "not-started" | "nothing-to-retry" | "other-dialect" | "unknown-step" | "body-too-large" | "too-many-values" | "content-encoding" | "unknown-host" | "invalid-definition" | "invalid-input" | "rate-limited" | "concurrency-limit" | "broken" | "internal" | "unavailable" | "not-ready" | "busy" | "not-startable" | "too-many-streams" | "invalid-message" | "unknown-event" | "too-many-joined" | "not-shown";
     };
     responses: never;
     parameters: never;
@@ -4920,10 +5123,9 @@ export interface operations {
                 /**
                  * @example {
                  *       "calls": "tool:pay.*",
-                 *       "effect": "require_approval",
-                 *       "approvers": [
-                 *         "finance"
-                 *       ]
+                 *       "when": "args.amount > 500",
+                 *       "effect": "deny",
+                 *       "mode": "log"
                  *     }
                  */
                 "application/json": components["schemas"]["PolicyRequest"];
@@ -4959,6 +5161,64 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    getPolicyLog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the policy */
+                policy: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Counts and samples */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PolicyLog"];
+                };
+            };
+        };
+    };
+    testPolicies: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "policies": {
+                 *         "large": {
+                 *           "calls": "tool:pay.*",
+                 *           "effect": "deny"
+                 *         }
+                 *       },
+                 *       "since": "7d"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PolicyTestRequest"];
+            };
+        };
+        responses: {
+            /** @description What they would have done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Data_PolicyTest"];
+                };
             };
         };
     };

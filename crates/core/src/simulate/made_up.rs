@@ -26,6 +26,28 @@ pub fn made_up(graph: &Graph, step: StepIx) -> Value {
     body
 }
 
+/// An input with the fields that the definition reads.
+pub fn input(graph: &Graph) -> Value {
+    let mut input = Value::Object(Map::new());
+    let vars = graph.vars.iter().flat_map(|(_, template)| template.exprs()).flat_map(Expr::paths);
+    reads(graph).chain(vars).filter_map(after_input).for_each(|rest| fill(&mut input, rest, "input"));
+    for (scope, path) in each_items(graph) {
+        if let Some(rest) = after_input(path) {
+            put_items(&mut input, rest, &item(graph, scope, MAX_NESTED));
+        }
+    }
+    input
+}
+
+/// What is read of the run's input.
+fn after_input(path: &Path) -> Option<&[Segment]> {
+    match (path.var, path.rest()) {
+        (Var::Input, rest) => Some(rest),
+        (Var::Trigger, [Segment::Key(field), rest @ ..]) if &**field == "body" => Some(rest),
+        _ => None,
+    }
+}
+
 /// One item of a for_each, with what its steps read of it.
 fn item(graph: &Graph, scope: ScopeIx, depth: usize) -> Value {
     let mut value = Value::Null;

@@ -87,7 +87,7 @@ pub struct UsesView {
     pub workflows: Vec<String>,
 }
 
-/// A run in which every call succeeds without a result and every gate is approved.
+/// A run in which calls succeed with made-up results and gates are approved.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SimulationView {
     /// How it ended.

@@ -38,6 +38,15 @@ class AskedCall(_AskedCall, total=False):
     workflow: str
 
 
+class EarlierCall(TypedDict):
+    """A held call as it was before an approver changed it."""
+
+    #: Who changed it.
+    by: str
+    digest: str
+    input: Any
+
+
 class Form(TypedDict, total=False):
     """A JSON Schema, usually of an object whose properties are the fields of a form."""
 
@@ -55,6 +64,8 @@ OnTimeout = Literal["approve", "deny"]
 class Question(TypedDict, total=False):
     """What a gate or a held call asks. Of a verdict: the input of the call, with fields of its own."""
 
+    #: Whether an approval may change the call.
+    allow_changes: bool
     #: Whether the user who started the run may answer.
     allow_self: bool
     #: Users or roles who may answer; if there are none, everyone with the right.
@@ -62,6 +73,8 @@ class Question(TypedDict, total=False):
     asked_at: Instant
     #: The calls that an approval allows.
     calls: list[AskedCall]
+    #: What the call was before approvers changed it, oldest first.
+    changed: list[EarlierCall]
     digest: str
     #: Users or roles who may answer as well once it has escalated.
     escalate_to: list[str]
@@ -88,6 +101,8 @@ ApprovalKind = Literal["approval", "verdict"]
 
 
 class _Approval(TypedDict):
+    #: Who asked for the run, in words: the user, or an agent's key with its user and what its client calls itself.
+    asked_by: str
     #: The resolved question: message, approvers, form, the `calls` that wait for an approval, and those that follow a
     #: denial (`on_denial`).
     asks: Question
@@ -160,6 +175,8 @@ class _StartedBy(TypedDict):
 class StartedBy(_StartedBy, total=False):
     """Who or what started a run."""
 
+    #: What the MCP client calls itself.
+    client: str
     #: The API key that was used, if any.
     key: StartedWith
     #: Id of the schedule.
@@ -218,6 +235,15 @@ class Attempt(_Attempt, total=False):
     status_code: int
 
 
+ChangedCall = TypedDict(
+    "ChangedCall",
+    {
+        "by": "str",
+        "from": "Any",
+    },
+)
+
+
 #: Status of a step.
 StepStatus = Literal[
     "pending", "running", "sleeping", "waiting", "success", "failed", "timeout", "denied", "template_error", "skipped",
@@ -240,6 +266,8 @@ class Step(_Step, total=False):
     attempts: list[Attempt]
     #: The URL that ends its wait; only for callers who may deliver.
     callback_url: str
+    #: An approver changed the held call: `input` is what it was made with.
+    changed: ChangedCall
     #: The run that its last attempt started.
     child_run_id: str
     duration_ms: int | None
@@ -248,6 +276,9 @@ class Step(_Step, total=False):
     #: Headers of the response.
     headers: dict[str, str]
     input: Any
+    #: Its input, output, log and the results of its attempts are left out, because the answer would be too large: `GET
+    #: /runs/{run}/steps` has them.
+    is_omitted: bool
     #: The output was longer than 256 KB and is stored truncated.
     is_truncated: bool
     #: The lines that the step's code wrote with `console`.
@@ -426,6 +457,7 @@ class CreatedEvent(_CreatedEvent, total=False):
     headers: int
     #: Number of a payload
     query: int
+    client: str
 
 
 class _ScheduledEvent(TypedDict):
@@ -713,6 +745,25 @@ class ApprovedEvent(_ApprovedEvent, total=False):
     workflow: str
 
 
+class _ChangedEvent(TypedDict):
+    run_id: str
+    version: int
+    at: Instant
+    type: Literal["changed"]
+    step: str
+    by: str
+    #: Number of a payload
+    ask: int
+    #: Number of a payload
+    input: int
+
+
+class ChangedEvent(_ChangedEvent, total=False):
+    """An approver changed a held call; the request is a new one"""
+
+    workflow: str
+
+
 class _EscalatedEvent(TypedDict):
     run_id: str
     version: int
@@ -823,8 +874,8 @@ class EndEvent(_EndEvent, total=False):
 #: An event of a stream: a fact, or the end of the run
 Event = Union[
     CreatedEvent, ScheduledEvent, DueEvent, StartedEvent, EnteredEvent, RetryingEvent, AgainEvent, HeldEvent,
-    UnsureEvent, OpenedEvent, ClosedEvent, FinishedEvent, SkippedEvent, KeptEvent, ApprovedEvent, EscalatedEvent,
-    OverriddenEvent, EndedEvent, RetriedEvent, AdoptedEvent, EndEvent,
+    UnsureEvent, OpenedEvent, ClosedEvent, FinishedEvent, SkippedEvent, KeptEvent, ApprovedEvent, ChangedEvent,
+    EscalatedEvent, OverriddenEvent, EndedEvent, RetriedEvent, AdoptedEvent, EndEvent,
 ]
 
 

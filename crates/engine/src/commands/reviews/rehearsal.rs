@@ -1,78 +1,59 @@
-//! A definition on virtual time: every call succeeds without a result, every gate is approved.
+//! A definition on virtual time, as a review shows it: calls succeed with made-up results, gates are approved.
 
 use serde::Serialize;
-use serde_json::Value;
-use std::sync::Arc;
 use stepwell_core::definition::Definition;
-use stepwell_core::event::{Answer, Event, Outcome, Reply};
-use stepwell_core::run::{Phase, RunStatus};
-use stepwell_core::simulate::{Broken, World, someone};
+use stepwell_core::simulate::made_up;
+use stepwell_core::simulate::play::{Otherwise, Play};
+use stepwell_core::simulate::script::Script;
 
 /// A rehearsal of more events stops.
-const MAX_EVENTS: usize = 2_000;
+const MAX_EVENTS: u32 = 2_000;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Rehearsal {
     /// How the run ended; `unfinished` if it took too many events.
     pub status: String,
-    /// The steps that were called or asked, in order.
+    /// The steps that ran, in order.
     pub steps: Vec<String>,
-    /// The first error, or what went wrong.
+    /// Why it failed, or did not end.
     pub error: Option<String>,
 }
 
 pub fn rehearse(definition: &Definition) -> Rehearsal {
-    let mut world = World::new(&definition.graph, 1, definition.max_duration);
-    let mut steps = Vec::new();
-    let played = play(&mut world, &mut steps);
-    let status = match world.run.status.is_terminal() {
-        true => world.run.status.name(),
-        false => "unfinished",
-    };
-    let error = played.err().map(|broken| broken.to_string()).or_else(|| {
-        let failed = world.run.steps(&definition.graph).find_map(|(at, state)| Some((at, state.failure()?)));
-        let failed = failed.filter(|_| world.run.status == RunStatus::Failed);
-        failed.map(|(at, failure)| format!("{}: {}", world.run.path(&definition.graph, at), failure.message))
-    });
-    Rehearsal { status: status.to_string(), steps, error }
+    let script = Script { input: made_up::input(&definition.graph), ..Script::default() };
+    let play = Play { definition, script: &script, otherwise: Otherwise::MakeUp, max_events: MAX_EVENTS };
+    let played = play.play();
+    let status = if played.stuck.is_some() { "unfinished" } else { played.status };
+    let error = played.stuck.or_else(|| played.error.map(|failure| failure.message.to_string()));
+    Rehearsal { status: status.to_string(), steps: played.path, error }
 }
 
-fn play(world: &mut World<'_>, steps: &mut Vec<String>) -> Result<(), Broken> {
-    let body = Arc::new(Value::Object(serde_json::Map::new()));
-    let _ = world.feed(Event::Triggered { body, headers: None, query: None, by: someone(), queued: false })?;
-    for _ in 0..MAX_EVENTS {
-        if world.run.status.is_terminal() {
-            break;
-        }
-        let success = || Outcome::Success(Reply::body(Value::Null));
-        if let Some(&(at, attempt)) = world.running.iter().next() {
-            steps.push(world.run.path(world.graph, at));
-            let _ = world.report(at, attempt, success())?;
-        } else if let Some(&(at, attempt)) = world.children.iter().next() {
-            steps.push(world.run.path(world.graph, at));
-            let _ = world.child_ended(at, attempt, success())?;
-        } else if let Some(event) = next_answer(world, steps) {
-            let _ = world.feed(event)?;
-        } else if let Some(timer) = world.next_timer() {
-            let _ = world.fire(timer)?;
-        } else {
-            break;
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workflows::read_definition;
+    use serde_json::json;
+
+    #[test]
+    fn what_a_definition_reads_of_its_input_and_its_calls_is_made_up() {
+        let check = |tasks: serde_json::Value, expected: (&str, &[&str])| {
+            let text = json!({"name": "w", "tasks": tasks}).to_string();
+            let rehearsal = rehearse(&read_definition(&text).unwrap_or_else(|faults| panic!("{faults}")));
+            let steps: Vec<&str> = rehearsal.steps.iter().map(String::as_str).collect();
+            assert_eq!((&*rehearsal.status, &*steps), expected, "{rehearsal:?}");
+        };
+        check(
+            json!({
+                "get": {"url": "https://a.example.com/{{input.id}}"},
+                "gate": {"needs": "get", "approval": {"message": "{{tasks.get.body.total}} for {{trigger.body.who}}?"}},
+                "pay": {"needs": "gate", "tool": "bank__pay", "args": {"sum": "{{tasks.get.body.total}}"}},
+            }),
+            ("completed", &["get", "gate", "pay"]),
+        );
+        check(
+            json!({"each": {"for_each": "{{input.orders}}",
+                "tasks": {"ship": {"tool": "ship", "args": {"to": "{{item.to}}"}}}}}),
+            ("completed", &["each", "each[0].ship"]),
+        );
     }
-    Ok(())
-}
-
-/// The answer to the first step that waits for people or a call.
-fn next_answer(world: &World<'_>, steps: &mut Vec<String>) -> Option<Event> {
-    let at = world.waiting.iter().copied().next()?;
-    let state = world.run.step(world.graph, at)?;
-    steps.push(world.run.path(world.graph, at));
-    let attempt = state.attempt;
-    Some(match state.phase {
-        Phase::Gate => {
-            let answer = Answer { approve: true, by: someone(), comment: None, data: None, digest: None, input: None };
-            Event::Answered { at, attempt, answer }
-        }
-        _ => Event::Delivered { at, body: Arc::new(Value::Null), truncated: false },
-    })
 }

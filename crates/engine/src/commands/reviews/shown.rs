@@ -37,7 +37,7 @@ pub struct ReviewView {
     pub steps: StepChanges,
     /// What the accepted version does not use.
     pub new: Uses,
-    /// What happens if every call succeeds without a result.
+    /// What happens if calls succeed with made-up results.
     pub simulation: Rehearsal,
     /// Which policies apply to which steps, as far as that is known before a run.
     pub policies: Vec<String>,
