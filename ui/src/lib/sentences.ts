@@ -85,6 +85,8 @@ export function sentence(event: RunEvent): Sentence {
       return tell("A message for it arrived early and is kept");
     case "approved":
       return tell(`Approved by ${event.by}`, "good");
+    case "changed":
+      return tell(`${event.by} changed the call that is held`, "wait");
     case "escalated":
       return tell(`No answer in time: more people are asked${until(event.until)}`, "wait");
     case "overridden":
