@@ -159,22 +159,6 @@ fn a_fault_shows_its_line_with_carets_under_the_word() {
 }
 
 #[test]
-fn the_readme_shows_what_check_prints() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    let block = |after: &str| readme.split(after).nth(1).unwrap().split("\n```").next().unwrap().to_string();
-    // The whole file, its first line too, so that the line number is the one that a reader sees.
-    let file = format!("# quote.yaml\n{}", block("```yaml\n# quote.yaml\n"));
-    let definition = file.replacen("needs: gate", "needs: gat", 1);
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("quote.yaml"), &definition).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stepwell"));
-    let output = command.args(["check", "quote.yaml"]).current_dir(folder).output().unwrap();
-    let (printed, shown) = (String::from_utf8(output.stdout).unwrap(), block("`check` says:\n\n```\n"));
-    assert_eq!(printed.trim_end(), shown.trim_end());
-}
-
-#[test]
 fn one_unreadable_file_does_not_hide_the_others() {
     let (good, bad) = (file("several-good.yaml", HELLO), file("several-bad.yaml", "name: x\nzork: 1\n"));
     let output = stepwell(&["check", &good, "several-missing.yaml", &bad], "").expect(2);

@@ -71,7 +71,7 @@ fn many_triggers_of_one_organisation_leave_room_for_others() {
 fn readers_of_large_runs_take_no_memory_from_others() {
     withstand("readers of large runs", |world| {
         world.define(&json!({"name": "it", "tasks": {"all": {
-            "for_each": "{{input.items}}",
+            "for_each": "{{input.items}}", "output": "{{index}}",
             "tasks": {"one": {"tool": "echo", "args": {"message": "{{input.text}}"}}},
         }}}));
         // About 120 MB of inputs and results.

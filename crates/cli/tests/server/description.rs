@@ -6,10 +6,13 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// What may be any JSON, because it is the user's and not ours. Add to this only what must be untyped.
-const ANY: [&str; 34] = [
+const ANY: [&str; 37] = [
     // What workflows are given and give back.
     "AskedCall.input",
     "AnswerRequest.data",
+    "AnswerRequest.input",
+    "ChangedCall.from",
+    "EarlierCall.input",
     "Attempt.output",
     "FinishRequest.output",
     "GivenApproval.data",

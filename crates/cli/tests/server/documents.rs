@@ -24,7 +24,7 @@ const PAGES: [&str; 11] = [
     "docs/triggers.md",
 ];
 /// A block with a line that begins like this builds something, needs another program, or does not end.
-const LEFT_OUT: [&str; 4] = ["make ", "claude ", "stepwell serve", "stepwell run --resume"];
+const LEFT_OUT: [&str; 5] = ["make ", "pipx ", "claude ", "stepwell serve", "stepwell run --resume"];
 
 /// `api`, `curl` and `stepwell` as in the documents, but each writes down how it ended.
 const PRELUDE: &str = r#"

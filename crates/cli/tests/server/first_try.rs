@@ -234,7 +234,7 @@ fn a_dry_run_makes_up_what_is_not_given_and_calls_nothing() {
     let why = agent.refused("workflow_simulate", json!({"definition": definition, "calls": {"pay": {"bdy": 1}}}));
     assert!(why.contains("calls.pay") && why.contains("bdy"), "{why}");
     assert!(agent.refused("workflow_simulate", json!({})).contains("workflow or definition"));
-    assert_eq!(server.api.data("/api/v1/runs"), json!([]), "nothing ran");
+    assert_eq!(server.api.data("/runs"), json!([]), "nothing ran");
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn an_agent_schedules_what_a_person_accepted() {
     assert!(text(&added).contains("It fires next at"), "{}", text(&added));
     let schedules = agent.done("workflow_schedule", json!({"workflow": "nightly"}))["schedules"].clone();
     let id = schedules[0]["id"].clone();
-    assert_eq!(schedules, server.api.data("/api/v1/workflows/nightly/schedule"));
+    assert_eq!(schedules, server.api.data("/workflows/nightly/schedule"));
     assert!(agent.refused("workflow_schedule", json!({"workflow": "nightly", "cron": "never"})).contains("cron"));
     server.api.define(&json!({"name": "other", "tasks": {"nap": {"sleep": 0}}}));
     let elsewhere = json!({"workflow": "other", "remove": id});
@@ -266,12 +266,12 @@ fn approvers_see_which_agent_asks_and_may_change_its_call_over_mcp() {
     let agent = agent(&installation, &server);
     let policy = json!({"calls": "tool:log", "effect": "require_approval", "allow_changes": true});
     server.api.call("PUT", "/api/v1/policies/logs", &policy).is(200);
-    assert_eq!(server.api.data("/api/v1/policies/logs")["allow_changes"], true);
+    assert_eq!(server.api.data("/policies/logs")["allow_changes"], true);
     server.api.define(&json!({"name": "tell", "tasks": {"log": {"tool": "log", "args": {"message": "900"}}}}));
     let started = agent.done("workflow_start", json!({"workflow": "tell", "wait_seconds": 20}));
     let run = started["run_id"].as_str().unwrap();
     let asked_by = "agent key agent of admin, client bot 1.0";
-    let approval = server.api.data(&format!("/api/v1/runs/{run}/steps/log/approval"));
+    let approval = server.api.data(&format!("/runs/{run}/steps/log/approval"));
     assert_eq!(approval["asked_by"], asked_by, "{approval:#}");
     assert_eq!(server.api.run(run)["started_by"]["client"], "bot 1.0");
     assert!(installation.stepwell(&["approvals"]).contains(&format!("asked by {asked_by}")));

@@ -16,19 +16,19 @@ fn a_key_sees_the_tools_that_it_may_call_and_no_others() {
     assert_eq!(sees(&["workflow.define"], "a"), "workflow_help tools_list workflow_define");
     assert_eq!(
         sees(&["workflow.read"], "b"),
-        "workflow_diff workflow_list_definitions workflow_status workflow_wait step_result workflow_list_runs \
-         workflow_events workflow_reviews"
+        "workflow_diff workflow_simulate workflow_list_definitions workflow_status workflow_wait step_result \
+         workflow_list_runs workflow_events workflow_reviews"
     );
     assert_eq!(
         sees(&["workflow.run"], "c"),
-        "workflow_start workflow_deliver workflow_cancel workflow_retry workflow_rerun"
+        "workflow_start workflow_deliver workflow_cancel workflow_retry workflow_rerun workflow_schedule"
     );
     assert_eq!(sees(&["workflow.approve"], "d"), "workflow_approve workflow_deny");
     assert_eq!(sees(&[], "e"), "");
     // An administrator answers gates in a browser, or with a key that names the right.
     for key in [server.api.clone(), server.with_key(&installation.agent_key())] {
         let agent = Agent::plain(&key);
-        assert_eq!(agent.tools().len(), 16, "{:?}", agent.tools());
+        assert_eq!(agent.tools().len(), 18, "{:?}", agent.tools());
         assert!(!agent.tools().iter().any(|tool| tool.contains("approve") || tool.contains("deny")));
     }
     // One that is not shown cannot be called either.

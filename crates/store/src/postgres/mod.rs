@@ -12,8 +12,8 @@
 //! | writes that stall, positions written here | `stalls.rs`, `own.rs` |
 //! | connections, statement arguments, TLS | `session.rs`, `args.rs`, `tls.rs` |
 //!
-//! Plain SQL: no extensions or procedures, and no advisory locks but one while the schema is created. Decisions about a run are serialised by its version, never
-//! by a lock that is held for more than a few statements.
+//! Plain SQL: no extensions or procedures, and no advisory locks but one while the schema is created. Decisions about a run
+//! are serialised by its version, never by a lock that is held for more than a few statements.
 
 mod args;
 pub mod baseline;
