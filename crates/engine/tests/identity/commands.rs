@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use stepwell_core::event::Verdict;
+use stepwell_core::simulate::script::Script;
 use stepwell_core::time::Millis;
 use stepwell_engine::commands::*;
 use stepwell_engine::{Caller, Error, PolicyEffect, Subscription};
@@ -130,6 +131,7 @@ impl Scene<'_> {
         vec![
             ("Workflows::define", workflows.define(source()).await.map(drop)),
             ("Workflows::define_as", workflows.define_as(source(), Defining::default()).await.map(drop)),
+            ("Workflows::simulate", workflows.simulate(Rehearsed::Stored("w"), Script::default()).await.map(drop)),
             ("Workflows::missing", workflows.missing(&checked).await.map(drop)),
             ("Workflows::define_checked", workflows.define_checked(checked, Defining::default()).await.map(drop)),
             ("Workflows::check_only", workflows.check_only(source()).await.map(drop)),
