@@ -32,7 +32,7 @@ pub struct Simulation {
 }
 
 impl Workflows<'_> {
-    /// Plays a definition. Needs the right to read, and for a definition that is not stored the right to define.
+    /// Plays a definition. Needs a right to define, run or read; for a definition that is not stored, to define.
     pub async fn simulate(&self, rehearsed: Rehearsed<'_>, script: Script) -> Result<Simulation, Error> {
         let input = Arc::new(script.input.clone());
         let (definition, version): (Definition, Option<u32>) = match rehearsed {
