@@ -64,7 +64,8 @@ pub use sse::{Frame, Parser};
 pub use steps::Answer;
 pub use stream::{Events, Next, Stream};
 pub use types::{
-    Approval, Attempt, EarlierWorkflow, Event, GivenApproval, LogLine, Page, ParentStep, PausedKey, Run, RunSummary,
-    RunWarning, Schedule, Secret, Started, StartedBy, StartedWith, Step, StepError, Task, Waiting, Workflow,
+    Approval, Attempt, ChangedCall, EarlierWorkflow, Event, GivenApproval, LogLine, Page, ParentStep, PausedKey, Run,
+    RunSummary, RunWarning, Schedule, Secret, Started, StartedBy, StartedWith, Step, StepError, Task, Waiting,
+    Workflow,
 };
 pub use workflows::{NewSchedule, WorkflowFilters};

@@ -100,6 +100,8 @@ returned! {
         user: String,
         /// The key that was used, if any.
         key: Option<StartedWith>,
+        /// What the MCP client calls itself.
+        client: Option<String>,
         /// How it was started.
         how: StartedHow,
         /// The id of the schedule.
@@ -214,6 +216,10 @@ returned! {
         child_run_id: Option<String>,
         /// Who has approved a call that a policy held. The answers to a gate are in its output.
         approvals: Vec<GivenApproval>,
+        /// What an approver changed of a call that a policy held.
+        changed: Option<ChangedCall>,
+        /// Whether the input, output and log are left out, because the answer would be too large.
+        is_omitted: bool,
         /// The lines that its code wrote.
         log: Vec<LogLine>,
         /// All attempts, oldest first, if there were several.
@@ -256,6 +262,14 @@ returned! {
         comment: Option<String>,
         /// The filled form.
         data: Value,
+    }
+
+    /// A held call that an approver changed.
+    ChangedCall {
+        /// Who changed it.
+        by: String,
+        /// The input before.
+        from: Value,
     }
 
     /// A line that code wrote with `console`.
@@ -395,6 +409,8 @@ returned! {
         mine: bool,
         /// Who started the run.
         created_by: String,
+        /// The same in words: the user, or which agent's key of which user, through which client.
+        asked_by: String,
         /// The attempt that asks.
         attempt: u32,
         /// The version of the workflow.

@@ -78,7 +78,10 @@ fn what_a_definition_uses_and_a_server_does_not_have_is_a_warning() {
 
 #[test]
 fn parameters_of_statements_without_a_value_are_warnings() {
-    let served = Served::with(&[CHAIN]);
+    let place = Installation::new();
+    // On a database no command makes one.
+    place.master_key(Some(&"5a".repeat(32)));
+    let served = Served::on(place, "127.0.0.1:0").having(&[CHAIN]);
     let url = format!("sqlite:{}", served.place.file("crm.db", ""));
     let url = served.place.file("url", &url);
     served.run(&["connection", "set", "crm", "--from-file", &url]).expect(0);

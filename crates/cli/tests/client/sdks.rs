@@ -84,6 +84,7 @@ fn the_types_of_the_rust_sdk_are_those_of_the_description() {
     compare("Step", names_in::<client::Step>(), &[]);
     compare("Attempt", names_in::<client::Attempt>(), &[]);
     compare("GivenApproval", names_in::<client::GivenApproval>(), &[]);
+    compare("ChangedCall", names_in::<client::ChangedCall>(), &[]);
     compare("LogLine", names_in::<client::LogLine>(), &[]);
     compare("StepError", names_in::<client::StepError>(), &[]);
     compare("StartedBy", names_in::<client::StartedBy>(), &[]);
@@ -114,7 +115,7 @@ fn the_types_of_the_rust_sdk_are_those_of_the_description() {
     compare("ApprovalKind", names_in::<client::ApprovalKind>(), unknown);
     compare("OnTimeout", names_in::<client::OnTimeout>(), unknown);
     compare("LogLevel", names_in::<client::LogLevel>(), unknown);
-    assert_eq!(compared, 34);
+    assert_eq!(compared, 35);
 }
 
 /// The names in lines that begin with one of these, up to the first bracket, in `snake_case`.

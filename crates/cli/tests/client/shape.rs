@@ -97,7 +97,7 @@ fn arguments<'a>(name: &str, known: &'a Known) -> Option<Vec<&'a str>> {
         "query-delete" => vec!["late"],
         "connection-delete" => vec!["db"],
         "policy-set" => vec!["pay", "tool:pay*", "deny"],
-        "policy-delete" => vec!["pay"],
+        "policy-delete" | "policy-log" => vec!["pay"],
         "key-create" => vec!["ci"],
         "key-pause" | "key-resume" | "key-revoke" => vec![key],
         "user-create" => vec!["bo"],
@@ -108,8 +108,8 @@ fn arguments<'a>(name: &str, known: &'a Known) -> Option<Vec<&'a str>> {
         "channel-remove" => vec!["mail"],
         "backup" => vec![backup],
         "workflow-list" | "workflows" | "runs" | "approvals" | "secret-list" | "secret-rotate" | "connection-list"
-        | "query-list" | "policy-list" | "mcp-server-list" | "tool-list" | "review-list" | "nodes" | "key-list"
-        | "user-list" | "channel-list" | "login" | "doctor" => vec![],
+        | "query-list" | "policy-list" | "policy-test" | "mcp-server-list" | "tool-list" | "review-list" | "nodes"
+        | "key-list" | "user-list" | "channel-list" | "login" | "doctor" => vec![],
         _ => return None,
     })
 }

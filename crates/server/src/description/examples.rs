@@ -108,7 +108,8 @@ fn returned() -> Vec<(&'static str, Value)> {
             "Approval",
             json!({
                 "id": "step_01k3v6x0x8f7m2_YXNr", "run_id": "run_01k3v6x0x8f7m2", "step": "ask", "workflow": "order",
-                "attempt": 1, "created_by": "ann", "kind": "approval", "mine": true, "since": "2026-02-22T10:00:01.000Z",
+                "attempt": 1, "created_by": "ann", "asked_by": "ann", "kind": "approval", "mine": true,
+                "since": "2026-02-22T10:00:01.000Z",
                 "until": "2026-02-24T10:00:01.000Z", "on_timeout": "deny", "digest": "6c1f…",
                 "asks": {"message": "Ship order 4711?", "approvers": ["finance"], "calls": [
                     {"step": "ship", "kind": "tool", "tool": "ship_order", "input": {"order": 4711}},
