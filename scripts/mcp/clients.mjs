@@ -141,10 +141,15 @@ async function newer(kind) {
     await session.close();
     console.log("ok: a run as a task, its gate as a question (TypeScript SDK 2, tasks extension)");
   } else {
+    const asked = [];
+    client.setRequestHandler("elicitation/create", async (request) => {
+      asked.push(request.params.message);
+      return { action: "accept", content: { decision: "approve" } };
+    });
     const run = await done(client, "workflow_start", { workflow: name, input: { what: "x" }, wait_seconds: 20 });
-    assert.equal(run.status, "paused");
-    await done(client, "workflow_cancel", { run_id: run.run_id });
-    console.log("ok: define, start, cancel (TypeScript SDK 2, stdio)");
+    assert.equal(run.status, "completed", JSON.stringify(run));
+    assert(asked.length === 1 && asked[0].includes("go on with x?"), asked);
+    console.log("ok: asked in the answer of a call, without tasks (TypeScript SDK 2, stdio)");
   }
   await client.close();
 }

@@ -123,7 +123,7 @@ fn conflict(ignored: Ignored) -> &'static str {
         Ignored::StepFinished => "step-finished",
         Ignored::OtherDigest => "other-digest",
         Ignored::Repeated => "repeated",
-        Ignored::ChangeNotAllowed => "change-not-allowed",
+        Ignored::ChangeNotAllowed => "not-now",
     }
 }
 

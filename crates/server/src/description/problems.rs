@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// Codes and what they mean. `/docs/errors` lists them.
-pub const CODES: [(&str, &str); 48] = [
+pub const CODES: [(&str, &str); 47] = [
     ("bad-request", "The request cannot be parsed."),
     ("invalid-json", "The body is not JSON; the detail has the line and column."),
     ("not-text", "A definition must be UTF-8 text."),
@@ -34,7 +34,6 @@ pub const CODES: [(&str, &str); 48] = [
     ("step-finished", "The step has ended."),
     ("not-waiting", "The step is not waiting for this."),
     ("stale-attempt", "The step has started another attempt in the meantime."),
-    ("change-not-allowed", "The request does not allow this change of the held call."),
     ("other-digest", "The answer refers to an outdated question: read it again and answer the current one."),
     ("repeated", "It was already delivered."),
     ("not-started", "The run has not started."),
@@ -84,7 +83,7 @@ const STATUSES: [(&str, &str); 14] = [
 ];
 const UNAVAILABLE: (&str, &str) = ("503", "Try again later");
 
-const GATE: &str = "409:run-finished,step-finished,not-waiting,other-digest,change-not-allowed,repeated,unknown-step,\
+const GATE: &str = "409:run-finished,step-finished,not-waiting,other-digest,not-now,repeated,unknown-step,\
                     stale-attempt 422:invalid-definition";
 const STARTS: &str = "403:plan-limit 409:workflow-disabled 429:plan-limit,concurrency-limit";
 const DEFINES: &str = "400:not-text 403:plan-limit 409:exists 422:invalid-definition";

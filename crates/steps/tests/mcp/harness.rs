@@ -87,7 +87,12 @@ impl Harness {
 
     /// The failure of a call that hardly waits for its server.
     pub async fn away(&self, tool: &str) -> Failure {
-        let hasty = StepCall { timeout: Duration::from_millis(200), ..call(tool, json!({})) };
+        self.away_with(tool, json!({})).await
+    }
+
+    /// With arguments that the tool takes: others are refused, whether or not the server is there.
+    pub async fn away_with(&self, tool: &str, args: Value) -> Failure {
+        let hasty = StepCall { timeout: Duration::from_millis(200), ..call(tool, args) };
         failure(self.attempt(hasty).await.unwrap_or_else(|waits| panic!("{waits:?}"))).0
     }
 

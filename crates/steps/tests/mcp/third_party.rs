@@ -185,7 +185,7 @@ async fn no_process_is_left_after_the_stop() {
     harness.upstreams.stop().await;
     until("its group to end", || members(group).is_empty().then_some(())).await;
     assert!(matches!(harness.server("wrapped").state, State::Down { .. }));
-    let after = harness.away("wrapped__echo").await;
+    let after = harness.away_with("wrapped__echo", json!({"message": "x"})).await;
     assert_eq!((&*after.code, after.retryable, after.may_have_happened), ("unavailable", true, false));
 }
 
