@@ -164,7 +164,7 @@ mod tests {
         check("input.x", &format!("`input.x`: there is no `input` in a condition; the names are {names}"));
         check("caller.agnet", "`caller` has no `agnet`; did you mean `caller.agent`?");
         check("caller.password", "`caller` has no `password`; its fields are user, key, agent");
-        check("caller.user.name", "`caller` has no `user.name`; its fields are user, key, agent");
+        check("caller.user.name", "`caller` has no `user.name`; did you mean `caller.user`?");
         check("workflow.name", "`workflow` has no `name`; write `workflow` alone");
         assert!(Condition::parse("args.amount >").unwrap_err().contains("expected"));
     }
