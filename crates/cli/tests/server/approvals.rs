@@ -95,8 +95,8 @@ fn everything_that_follows_an_answer_or_silence_is_shown_over_the_api_the_link_a
     let path = link["url"].as_str().unwrap().strip_prefix(&server.url).unwrap().to_string();
     let page = server.without_key().get(&path).is(200).text();
     let said = place.stepwell(&["deny", &run, "ask"]);
-    for (shown, unknown) in [(page, "not known yet"), (said, "/args/note")] {
-        let silence = "it counts as approved.";
+    let page = (page, "not known yet", "it counts as <strong>approved</strong>.");
+    for (shown, unknown, silence) in [page, (said, "/args/note", "it counts as approved.")] {
         for part in ["send", "NL01", "xEND", unknown, "sorry", "NL02", "Without an answer by ", silence] {
             assert!(shown.contains(part), "{part}: {shown}");
         }

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 /// Pages whose commands need no more than a server. `deploy/` reads deployment.md; mcp-servers.md needs another server.
-const PAGES: [&str; 11] = [
-    "README.md",
+const PAGES: [&str; 10] = [
     "docs/approvals.md",
     "docs/identity.md",
     "docs/live.md",
