@@ -1752,6 +1752,7 @@ export interface components {
          *       "workflow": "order",
          *       "attempt": 1,
          *       "created_by": "ann",
+         *       "asked_by": "ann",
          *       "kind": "approval",
          *       "mine": true,
          *       "since": "2026-02-22T10:00:01.000Z",
@@ -4305,7 +4306,7 @@ export interface components {
          * @description Stable code of an error. New codes may be added.
          * @enum {string}
          */
-        ProblemCode: "bad-request" | "invalid-json" | "not-text" | "body-too-deep" | "not-a-websocket" | "unauthorised" | "forbidden" | "refused" | "cross-origin" | "plan-limit" | "not-found" | "method-not-allowed" | "request-timeout" | "exists" | "not-now" | "changed-meanwhile" | "idempotency-key-reused" | "workflow-disabled" | "run-finished" | "step-finished" | "not-waiting" | "stale-attempt" | "change-not-allowed" | "other-digest" | "repeated" | "not-started" | "nothing-to-retry" | "other-dialect" | "unknown-step" | "body-too-large" | "too-many-values" | "content-encoding" | "unknown-host" | "invalid-definition" | "invalid-input" | "rate-limited" | "concurrency-limit" | "broken" | "internal" | "unavailable" | "not-ready" | "busy" | "not-startable" | "too-many-streams" | "invalid-message" | "unknown-event" | "too-many-joined" | "not-shown";
+        ProblemCode: "bad-request" | "invalid-json" | "not-text" | "body-too-deep" | "not-a-websocket" | "unauthorised" | "forbidden" | "refused" | "cross-origin" | "plan-limit" | "not-found" | "method-not-allowed" | "request-timeout" | "exists" | "not-now" | "changed-meanwhile" | "idempotency-key-reused" | "workflow-disabled" | "run-finished" | "step-finished" | "not-waiting" | "stale-attempt" | "other-digest" | "repeated" | "not-started" | "nothing-to-retry" | "other-dialect" | "unknown-step" | "body-too-large" | "too-many-values" | "content-encoding" | "unknown-host" | "invalid-definition" | "invalid-input" | "rate-limited" | "concurrency-limit" | "broken" | "internal" | "unavailable" | "not-ready" | "busy" | "not-startable" | "too-many-streams" | "invalid-message" | "unknown-event" | "too-many-joined" | "not-shown";
     };
     responses: never;
     parameters: never;
