@@ -67,6 +67,11 @@ def copy():
     os.makedirs(COPY)
     for name in ["Cargo.toml", "Cargo.lock", "clippy.toml", "rust-toolchain.toml"]:
         shutil.copy2(os.path.join(ROOT, name), COPY)
+    # A version of its own: else cargo takes what it has built of the real crates for these.
+    with open(os.path.join(COPY, "Cargo.toml")) as source:
+        manifest = source.read()
+    with open(os.path.join(COPY, "Cargo.toml"), "w") as source:
+        source.write(re.sub(r'(?m)^version = "([^"]*)"', r'version = "\1-planted"', manifest, count=1))
     # With the times of the files, by which cargo tells what changed.
     for name in ["crates", "docs", "examples", "scripts", "deploy"]:
         shutil.copytree(os.path.join(ROOT, name), os.path.join(COPY, name), symlinks=True)
